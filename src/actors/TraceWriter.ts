@@ -1,0 +1,267 @@
+/**
+ * Owns trace files. One run, one file: opened exclusively, appended to, closed with the run's scope. `append` returns when
+ * the lines are with the operating system, so a process that dies later leaves every line that was ever returned from.
+ * It does not fsync: surviving a power cut is the effect ledger's business.
+ */
+
+import { createHmac, createSecretKey, hash, randomBytes } from "node:crypto"
+import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from "node:fs"
+import { dirname } from "node:path"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { canonical, type Json } from "../tools/JsonText.ts"
+import { genesis, type Hidden, schemaId, type TraceInput } from "./TraceEvent.ts"
+
+export class TraceError extends Schema.TaggedError<TraceError>()("TraceError", {
+  operation: Schema.Literals(["open", "append"]),
+  message: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+export interface TraceOptions {
+  /** Off: no text, argument, path or payload is written, only lengths and digests. */
+  readonly content: boolean
+  readonly tokenEvents: boolean
+}
+
+/** The open trace of one run. */
+export interface RunTrace {
+  readonly options: TraceOptions
+  /** Where the lines are, if they are in a file. */
+  readonly path: string | undefined
+  /** Appends events that belong to one moment, each a line of its own, in one write. */
+  readonly append: (...events: ReadonlyArray<TraceInput>) => Effect.Effect<void, TraceError>
+  /**
+   * Appends an event that arrives on its own (a late outcome). Nobody waits for it, so a failure is not reported here: the
+   * next `append` tries again.
+   */
+  readonly offer: (event: TraceInput) => void
+  /** Lines so far, those that wait for the next append included. */
+  readonly length: () => number
+  /** Text as the trace may hold it: itself, or its length and digest. */
+  readonly text: (value: string) => string | Hidden
+  /** A JSON value likewise; the digest is over its canonical form. */
+  readonly json: (value: Json) => unknown
+  /**
+   * An unkeyed digest of content (SHA-256 in hex) as the trace may hold it. Whoever can guess the content could check the
+   * guess against it, so without content it is replaced by its own digest under the run's key.
+   */
+  readonly digest: (sha256: string) => string
+}
+
+export class TraceWriter extends Context.Service<
+  TraceWriter,
+  {
+    /** Opens the trace of a new run. Fails if that run already has one. */
+    readonly open: (runId: string, options: TraceOptions) => Effect.Effect<RunTrace, TraceError, Scope.Scope>
+  }
+>()("effect-writ/actors/TraceWriter") {}
+
+/** Where lines go. `write` throws when they could not be handed over; then nothing of them counts. */
+export interface Sink {
+  readonly path: string | undefined
+  readonly write: (lines: string) => void
+  readonly close: () => void
+}
+
+/** How many digests are remembered: the same text tends to come twice in a row (a turn's text is the run's answer). */
+const rememberedDigests = 16
+
+/** Hides text under a key. A key object is set up once per run; setting it up costs seven times what a digest does. */
+const makeHide = (bytes: Uint8Array): ((text: string) => Hidden) => {
+  const key = createSecretKey(bytes)
+  const known = new Map<string, Hidden>()
+  return (text) => {
+    const before = known.get(text)
+    if (before !== undefined) return before
+    const hidden = { bytes: Buffer.byteLength(text), hmac: createHmac("sha256", key).update(text).digest("hex") }
+    if (known.size >= rememberedDigests) known.clear()
+    if (text.length <= 4096) known.set(text, hidden)
+    return hidden
+  }
+}
+
+const makeRunTrace = (
+  runId: string,
+  options: TraceOptions,
+  sink: Sink,
+  key: Uint8Array,
+  clock: Clock.Clock
+): RunTrace => {
+  const startNanos = clock.currentTimeNanosUnsafe()
+  const head = `{"schema":"${schemaId}","run_id":${JSON.stringify(runId)},"seq":`
+  let seq = 0
+  let prev = genesis
+  /** What could not be handed over. It goes first in the next append, so that the record has no hole where one write failed. */
+  let backlog: ReadonlyArray<TraceInput> = []
+
+  const append = (fresh: ReadonlyArray<TraceInput>): void => {
+    const events = backlog.length === 0 ? fresh : [...backlog, ...fresh]
+    backlog = events
+    const micros = Number((clock.currentTimeNanosUnsafe() - startNanos) / 1000n)
+    const at = `,"t_ms":${micros / 1000},"ts_epoch_ms":${clock.currentTimeMillisUnsafe()},"step":`
+    let lines = ""
+    let chain = prev
+    let next = seq
+    for (const event of events) {
+      const phase = event.phase === undefined ? "null" : `"${event.phase}"`
+      const line =
+        `${head}${next},"event_type":"${event.type}"${at}"${event.step}","phase":${phase}` +
+        `,"data":${JSON.stringify(event.data)},"prev":"${chain}"}`
+      chain = hash("sha256", line)
+      next++
+      lines += `${line}\n`
+    }
+    sink.write(lines)
+    // Only what was handed over counts: a failed append leaves number and chain where they were.
+    backlog = []
+    seq = next
+    prev = chain
+  }
+
+  const hide = makeHide(key)
+  return {
+    options,
+    path: sink.path,
+    append: (...events) =>
+      Effect.try({
+        try: () => append(events),
+        catch: (cause) =>
+          new TraceError({
+            operation: "append",
+            message: `the trace of run ${runId} could not be written: ${reasonOf(cause)}`,
+            cause
+          })
+      }),
+    offer: (event) => {
+      try {
+        append([event])
+      } catch {
+        // Kept in the backlog.
+      }
+    },
+    length: () => seq + backlog.length,
+    text: options.content ? (value) => value : hide,
+    json: options.content ? (value) => value : (value) => hide(canonical(value)),
+    digest: options.content ? (sha256) => sha256 : (sha256) => hide(sha256).hmac
+  }
+}
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/** Makes the key of a run's digests. By default nobody keeps it: equal content has equal digests inside one run only. */
+export const TraceKey = Context.Reference<() => Uint8Array>("effect-writ/actors/TraceKey", {
+  defaultValue: () => () => randomBytes(32)
+})
+
+/** Opens a new file; its directory is made only when it is missing, which a busy program pays for once. */
+const create = (path: string): number => {
+  try {
+    return openSync(path, "ax")
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error
+    mkdirSync(dirname(path), { recursive: true })
+    return openSync(path, "ax")
+  }
+}
+
+const writeRest = (fd: number, bytes: Uint8Array): void => {
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
+}
+
+const fileSink = (path: string): Sink => {
+  const fd = create(path)
+  let good = 0
+  return {
+    path,
+    write: (lines) => {
+      try {
+        const size = Buffer.byteLength(lines)
+        // Almost always one call takes the whole string, and a string is cheaper to hand over than a buffer.
+        const written = writeSync(fd, lines)
+        if (written < size) writeRest(fd, Buffer.from(lines).subarray(written))
+        good += size
+      } catch (error) {
+        // Half a line must not be continued by the next append.
+        ftruncateSync(fd, good)
+        throw error
+      }
+    },
+    close: () => closeSync(fd)
+  }
+}
+
+const openWith = (make: (runId: string) => Sink) =>
+  TraceWriter.of({
+    open: Effect.fnUntraced(function* (runId, options) {
+      const sink = yield* Effect.acquireRelease(
+        Effect.try({
+          try: () => make(runId),
+          catch: (cause) =>
+            new TraceError({
+              operation: "open",
+              message: `the trace of run ${runId} could not be opened: ${reasonOf(cause)}`,
+              cause
+            })
+        }),
+        (opened) => Effect.sync(opened.close)
+      )
+      return makeRunTrace(runId, options, sink, (yield* TraceKey)(), yield* Clock.Clock)
+    })
+  })
+
+/** Lines go where `make` says, which throws where a run cannot have a record. The other layers are this one with a sink of ours. */
+export const layerSink = (make: (runId: string) => Sink): Layer.Layer<TraceWriter> =>
+  Layer.succeed(TraceWriter, openWith(make))
+
+/** One file per run, at the path named for it; a run that already has a file is refused. */
+export const layerFile = (pathOf: (runId: string) => string): Layer.Layer<TraceWriter> =>
+  layerSink((runId) => fileSink(pathOf(runId)))
+
+/** Traces kept in memory, by run id. */
+export class MemoryTraces extends Context.Service<
+  MemoryTraces,
+  {
+    /** The lines of one run so far, as a file would hold them. */
+    readonly text: (runId: string) => string
+    readonly runs: () => ReadonlyArray<string>
+  }
+>()("effect-writ/actors/MemoryTraces") {}
+
+export const layerMemory: Layer.Layer<TraceWriter | MemoryTraces> = Layer.effectContext(
+  Effect.sync(() => {
+    const traces = new Map<string, Array<string>>()
+    const writer = openWith((runId) => {
+      if (traces.has(runId)) throw new Error("a trace of this run is already there")
+      const lines: Array<string> = []
+      traces.set(runId, lines)
+      return { path: undefined, write: (text) => void lines.push(text), close: () => {} }
+    })
+    const memory = MemoryTraces.of({
+      text: (runId) => traces.get(runId)?.join("") ?? "",
+      runs: () => [...traces.keys()]
+    })
+    return Context.empty().pipe(Context.add(TraceWriter, writer), Context.add(MemoryTraces, memory))
+  })
+)
+
+const silent: RunTrace = {
+  options: { content: true, tokenEvents: false },
+  path: undefined,
+  append: () => Effect.void,
+  offer: () => {},
+  length: () => 0,
+  text: () => "",
+  json: () => null,
+  digest: (sha256) => sha256
+}
+
+/** No record at all. For measuring what a record costs; a run without one cannot be checked, resumed or replayed. */
+export const layerNone: Layer.Layer<TraceWriter> = Layer.succeed(
+  TraceWriter,
+  TraceWriter.of({ open: () => Effect.succeed(silent) })
+)

@@ -1,0 +1,176 @@
+/**
+ * The command tree: names, flags, help. Every handler imports its program when it runs, so that help and usage errors
+ * load neither an engine nor a pool.
+ */
+
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Flags from "./Flags.ts"
+
+const showing = { json: Flags.json, quiet: Flags.quiet, color: Flags.color }
+
+const demo = Command.make(
+  "demo",
+  { ...showing, runDir: Flags.text("run-dir", "DIR", "Directory of this run (default .writ/runs/RUN-ID)") },
+  (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./demo.ts")),
+      ({ demo }) => demo(flags)
+    )
+).pipe(
+  Command.withDescription(
+    "Run the demonstration task on the tiny model that ships: two files are read, a number is calculated, a report is written. No download."
+  ),
+  Command.withShortDescription("Run the demonstration on the model that ships"),
+  Command.withExamples([{ command: "writ demo", description: "See a run from start to end" }])
+)
+
+const settings = Flags.settings(
+  "model",
+  "codec",
+  "system",
+  "tools",
+  "workspace",
+  "fixture",
+  "calls",
+  "thinking",
+  "seed",
+  "temperature",
+  "topK",
+  "topP",
+  "maxTurns",
+  "maxToolCalls",
+  "wallTime",
+  "toolTimeout",
+  "maxOutputTokens",
+  "maxResultBytes",
+  "maxRepairs",
+  "loopThreshold",
+  "approve",
+  "runDir",
+  "modelsDir",
+  "traceContent",
+  "tokenEvents",
+  "context",
+  "threads",
+  "gpu"
+)
+
+const run = Command.make(
+  "run",
+  {
+    task: Argument.String("task").pipe(Argument.withDescription("What the model is asked to do"), Argument.variadic()),
+    prompt: Flags.text("prompt", "TEXT", "The task, where it could be taken for something else"),
+    promptFile: Flags.text("prompt-file", "FILE", "Read the task from a file, or from standard input with -"),
+    ...settings,
+    ...showing
+  },
+  ({ color, json, prompt, promptFile, quiet, task, ...raw }) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./run.ts")),
+      ({ run }) => run({ task, prompt, promptFile, json, quiet, color, settings: Flags.rawOf(raw) })
+    )
+).pipe(
+  Command.withDescription(
+    "Run a task with a local model. Every option except the task can also be set in writ.config.json and in WRIT_… variables; flags win, then variables."
+  ),
+  Command.withShortDescription("Run a task with a local model"),
+  Command.withExamples([
+    { command: 'writ run "What is 17.5% of 240?"', description: "A task for the tiny demo model" },
+    {
+      command: 'writ run --model hf:Qwen/Qwen2.5-7B-Instruct-GGUF:Q4_K_M "Summarise notes.txt in report.md"',
+      description: "A real model, downloaded once"
+    },
+    {
+      command: 'writ run --tools lookup --fixture "price=12,50 EUR" "What is the price?"',
+      description: "A fact of your own"
+    }
+  ])
+)
+
+const inspectTrace = Command.make(
+  "inspect",
+  {
+    trace: Argument.String("trace").pipe(Argument.withDescription("A trace file, a run's directory, or a run's id")),
+    json: Flags.json,
+    color: Flags.color
+  },
+  (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./traceInspect.ts")),
+      ({ inspect }) => inspect(flags)
+    )
+).pipe(Command.withDescription("Show what happened in a run, and when"))
+
+const validateTrace = Command.make(
+  "validate",
+  {
+    traces: Argument.String("trace").pipe(
+      Argument.withDescription("Trace files, directories of runs, or ids of runs"),
+      Argument.variadic()
+    ),
+    allowIncomplete: Flag.Boolean("allow-incomplete").pipe(
+      Flag.withDescription("Accept a trace without an end, as a crash leaves it"),
+      Flag.withDefault(false)
+    ),
+    artifacts: Flag.Boolean("artifacts").pipe(
+      Flag.withDescription("Compare the artifacts beside the trace as well (default: yes)"),
+      Flag.withDefault(true)
+    ),
+    json: Flags.json,
+    color: Flags.color
+  },
+  (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./traceValidate.ts")),
+      ({ validate }) => validate(flags)
+    )
+).pipe(
+  Command.withDescription(
+    "Check that a trace can be believed: unbroken, in order, and a run of the documented state machine. Ends with 3 if not."
+  ),
+  Command.withShortDescription("Check that a trace can be believed")
+)
+
+const trace = Command.make("trace").pipe(
+  Command.withDescription("Look at the record of a run"),
+  Command.withSubcommands([inspectTrace, validateTrace])
+)
+
+const inspectModel = Command.make(
+  "inspect",
+  {
+    file: Argument.String("file").pipe(
+      Argument.withDescription("A GGUF file (default: the demo model)"),
+      Argument.optional,
+      Argument.map((file) => (file._tag === "Some" ? file.value : undefined))
+    ),
+    json: Flags.json,
+    color: Flags.color
+  },
+  (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./modelsInspect.ts")),
+      ({ inspectModel }) => inspectModel(flags)
+    )
+).pipe(Command.withDescription("Show a model file's metadata and template, and which codec fits it and why"))
+
+const models = Command.make("models").pipe(
+  Command.withDescription("Look at model files"),
+  Command.withSubcommands([inspectModel])
+)
+
+const doctor = Command.make("doctor", { json: Flags.json, color: Flags.color }, (flags) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./doctor.ts")),
+    ({ doctor }) => doctor(flags)
+  )
+).pipe(Command.withDescription("Check what works on this machine and where settings come from"))
+
+/** The whole command line. */
+export const writ = Command.make("writ").pipe(
+  Command.withDescription("The execution layer between a language model and the world"),
+  Command.withSubcommands([demo, run, trace, models, doctor])
+)

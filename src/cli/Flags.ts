@@ -1,0 +1,53 @@
+/** Flags, made from the table of settings, and the few that are not settings. Light: help is printed from this alone. */
+
+import * as Flag from "effect/cli/Flag"
+import * as Option from "effect/Option"
+import { type Field, fields, flagOf, type SettingName } from "../effects/SettingFields.ts"
+import type { RawSettings } from "../effects/Settings.ts"
+
+/** What one flag says; undefined when it is not there. */
+type RawFlag = Flag.Flag<string | boolean | ReadonlyArray<string> | undefined>
+
+const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
+  Flag.map(Flag.optional(flag), Option.getOrUndefined)
+
+const flagFor = (name: SettingName): RawFlag => {
+  const { choices, description, form, kind } = fields[name] as Field<unknown>
+  const spelled = flagOf(name)
+  if (kind === "boolean") return optional(Flag.withDescription(Flag.Boolean(spelled), description))
+  if (choices !== undefined) return optional(Flag.withDescription(Flag.Literals(spelled, choices), description))
+  const text = Flag.String(spelled).pipe(Flag.withMetavar(form), Flag.withDescription(description))
+  if (kind !== "repeated") return optional(text)
+  return Flag.map(Flag.atLeast(text, 0), (values) => (values.length === 0 ? undefined : values))
+}
+
+/** One flag per named setting; `rawOf` makes settings of what they parse to. */
+export const settings = <const Names extends ReadonlyArray<SettingName>>(
+  ...names: Names
+): { readonly [K in Names[number]]: RawFlag } =>
+  Object.fromEntries(names.map((name) => [name, flagFor(name)])) as { readonly [K in Names[number]]: RawFlag }
+
+/** The settings among a command's parsed flags. */
+export const rawOf = (parsed: Readonly<Record<string, unknown>>): RawSettings =>
+  Object.fromEntries(
+    Object.entries(parsed).filter(([name, value]) => Object.hasOwn(fields, name) && value !== undefined)
+  )
+
+export const json = Flag.Boolean("json").pipe(
+  Flag.withDescription("Print one JSON document and nothing else"),
+  Flag.withDefault(false)
+)
+
+export const quiet = Flag.Boolean("quiet").pipe(
+  Flag.withAlias("q"),
+  Flag.withDescription("Print the answer and nothing else"),
+  Flag.withDefault(false)
+)
+
+export const color = optional(Flag.Boolean("color")).pipe(
+  Flag.withDescription("Colours (default: on a terminal, unless NO_COLOR is set)")
+)
+
+/** A flag with a text, or nothing. */
+export const text = (name: string, form: string, description: string): Flag.Flag<string | undefined> =>
+  optional(Flag.String(name).pipe(Flag.withMetavar(form), Flag.withDescription(description)))

@@ -1,0 +1,47 @@
+/**
+ * Text from models, files and traces on its way to a terminal: control characters are shown, never sent, so that no text
+ * can move the cursor, set a title or hide a line. Reordering marks of bidirectional text are shown too.
+ */
+
+const unsafe = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff]/g
+
+const names: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
+
+const escape = (character: string): string =>
+  names[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+/** On one line: line ends and tabs are shown as `\n`, `\r`, `\t`. */
+export const inline = (text: string): string => text.replace(unsafe, escape)
+
+/** Line ends and tabs stay; a carriage return before a line end goes. */
+export const block = (text: string): string =>
+  text
+    .replaceAll("\r\n", "\n")
+    .replace(unsafe, (character) => (character === "\n" || character === "\t" ? character : escape(character)))
+
+/** One line of at most `width` characters, cut with an ellipsis. */
+export const cut = (text: string, width: number): string => {
+  // Only a bounded part is looked at (a character has at most two units): a result may have megabytes.
+  const part = text.slice(0, 2 * width + 2)
+  const characters = [...inline(part)]
+  if (characters.length <= width && part.length === text.length) return characters.join("")
+  return `${characters.slice(0, Math.max(0, width - 1)).join("")}…`
+}
+
+/** `1 call`, `2 calls`. */
+export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
+
+/** `850 ms`, `1.9 s`, `2 min 5 s`. */
+export const duration = (millis: number): string => {
+  if (millis < 1000) return `${millis < 10 ? Math.round(millis * 10) / 10 : Math.round(millis)} ms`
+  if (millis < 60_000) return `${Math.round(millis / 100) / 10} s`
+  return `${Math.floor(millis / 60_000)} min ${Math.round((millis % 60_000) / 1000)} s`
+}
+
+/** `712 bytes`, `2.3 MB`. */
+export const size = (bytes: number): string => {
+  const units = ["bytes", "kB", "MB", "GB", "TB"]
+  let [value, unit] = [bytes, 0]
+  while (value >= 1000 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1]
+  return unit === 0 ? `${bytes} bytes` : `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
+}

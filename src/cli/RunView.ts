@@ -1,0 +1,225 @@
+/**
+ * A run as it happens, for people: turns as they stream, each call with its arguments, each result, what was left behind,
+ * and what it took. Only says what events say; the record is the trace.
+ */
+
+import type { AgentEvent } from "../effects/AgentEvent.ts"
+import type { Outcome } from "../effects/Outcome.ts"
+import { shown } from "../effects/RunDirectory.ts"
+import type { Stop } from "../effects/State.ts"
+import type { JsonObject } from "../tools/JsonText.ts"
+import type { Answer } from "../tools/ToolCall.ts"
+import { block, count, cut, duration, inline, size } from "./Printable.ts"
+import type { Screen } from "./Screen.ts"
+
+export interface RunHeader {
+  readonly model: string
+  readonly notice: string | undefined
+  readonly codec: string
+  readonly tools: ReadonlyArray<string>
+  readonly task: string
+  readonly directory: string
+}
+
+const argumentsText = (args: JsonObject): string =>
+  Object.entries(args)
+    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+    .join("  ")
+
+/** A result in one line; a failure as its kind and its reasons. */
+const answerText = (answer: Answer): string => {
+  if (answer.ok) return typeof answer.result === "string" ? answer.result : JSON.stringify(answer.result)
+  const reasons = answer.errors.map(({ path, reason }) => (path === "" ? reason : `${path}: ${reason}`))
+  return `${answer.kind.replaceAll("_", " ")}: ${reasons.join("; ")}`
+}
+
+/** How a run stopped, in a sentence. */
+export const stopText = (stop: Stop): string => {
+  switch (stop._tag) {
+    case "Completed":
+      return "done"
+    case "NeedsInput":
+      return "the model asks a question; run again with the answer in the task"
+    case "AwaitingApproval":
+      return `stopped before ${stop.callId}, which needs an approval`
+    case "Limit":
+      return `stopped at the limit of ${stop.kind.replaceAll("_", " ")}`
+    case "ContextExhausted":
+      return `the context is full: ${stop.detail}`
+    case "LoopDetected":
+      return `stopped in a loop: ${stop.detail}`
+    case "Escalated":
+      return `stopped: ${stop.detail}`
+    case "Cancelled":
+      return `cancelled (${stop.at})`
+    case "Failed":
+      return `failed (${stop.class}): ${stop.message}`
+  }
+}
+
+/** Events that are one line each. */
+type Noted = Extract<
+  AgentEvent,
+  {
+    readonly _tag: "Malformed" | "CallProposed" | "CallFinished" | "CallRejected" | "CallSkipped" | "ArtifactWritten"
+  }
+>
+
+/** Prints one run to a screen. */
+export class RunView {
+  readonly #screen: Screen
+  /** A turn's text is open: the cursor is inside a line of it. */
+  #inText: "Text" | "Reasoning" | undefined
+  #loadMillis = 0
+  /** Turns that are shown so far. */
+  #turn = 0
+  /** Calls whose tool and arguments were the last thing printed. */
+  #lastCall: string | undefined
+
+  constructor(screen: Screen) {
+    this.#screen = screen
+  }
+
+  readonly header = (header: RunHeader): void => {
+    const { columns, line, paint } = this.#screen
+    const field = (name: string, value: string) => line(`${paint.dim(name.padEnd(10))} ${cut(value, columns - 11)}`)
+    if (header.notice !== undefined) line(paint.yellow(header.notice))
+    field("model", `${header.model}, codec ${header.codec}`)
+    field("tools", header.tools.length === 0 ? "none" : header.tools.join(", "))
+    field("task", header.task)
+    field("run", header.directory)
+  }
+
+  readonly loading = (): void => this.#screen.progress("loading the model …")
+
+  /** @param millis until the model, its thread and the tool threads were there */
+  readonly loaded = (millis: number): void => {
+    this.#loadMillis = millis
+  }
+
+  readonly event = (event: AgentEvent): void => {
+    const { progress } = this.#screen
+    switch (event._tag) {
+      case "RunStarted":
+      case "Finished":
+        break
+      case "StateEntered":
+        if (event.state === "Generating") this.#startTurn(event.turn)
+        break
+      case "Prefill":
+        if (this.#inText === undefined) progress(`reading ${event.done} of ${event.total} tokens …`)
+        break
+      case "Text":
+      case "Reasoning":
+        this.#text(event._tag, event.text)
+        break
+      case "Retracted":
+        if (event.reason !== "call") this.#note(`(not an answer: ${event.reason.replaceAll("_", " ")})`)
+        break
+      case "CallStarted":
+        progress(`${inline(event.tool)} is running …`)
+        break
+      default:
+        this.#note(this.#noteOf(event))
+        if (event._tag === "CallProposed") this.#lastCall = event.callId
+    }
+  }
+
+  #noteOf(event: Noted): string {
+    const { columns, paint } = this.#screen
+    const width = columns - 4
+    switch (event._tag) {
+      case "Malformed":
+        return `${paint.red("✗")} malformed call: ${inline(event.reason)}`
+      case "CallProposed": {
+        const tool = inline(event.tool)
+        return `${paint.cyan("→")} ${paint.bold(tool)} ${cut(argumentsText(event.arguments), width - tool.length - 1)}`
+      }
+      case "CallFinished": {
+        const mark = event.answer.ok ? paint.green("←") : paint.red("✗")
+        const [time, whose] = [duration(event.millis), this.#of(event.callId, event.tool)]
+        const text = cut(answerText(event.answer), width - time.length - whose.length - 2)
+        return `${mark} ${whose}${text}  ${paint.dim(time)}`
+      }
+      case "CallRejected": {
+        const whose = this.#of(event.callId, event.tool)
+        return `${paint.red("✗")} ${whose}${cut(answerText(event.answer), width - whose.length)}`
+      }
+      case "CallSkipped":
+        return `${paint.dim("–")} ${inline(event.tool)} was skipped`
+      case "ArtifactWritten": {
+        const { bytes, name, sha256 } = event.artifact
+        const hash = `sha256 ${sha256.slice(0, 16)}…`
+        return `${paint.green("+")} artifact ${paint.bold(inline(name))}, ${size(bytes)}, ${hash}`
+      }
+    }
+  }
+
+  /** Names the tool of a result unless its call is right above. */
+  #of(callId: string, tool: string): string {
+    const near = this.#lastCall === callId
+    this.#lastCall = undefined
+    return near ? "" : `${inline(tool)}: `
+  }
+
+  #startTurn(turn: number): void {
+    const { line, paint, progress } = this.#screen
+    this.#endText()
+    this.#turn = turn + 1
+    line(`\n${paint.bold(`turn ${this.#turn}`)}`)
+    progress("the model is thinking …")
+  }
+
+  #text(kind: "Text" | "Reasoning", text: string): void {
+    const { paint, write } = this.#screen
+    if (this.#inText !== kind) {
+      this.#endText()
+      write("  ")
+      this.#inText = kind
+    }
+    const indented = block(text).replaceAll("\n", "\n  ")
+    write(kind === "Reasoning" ? paint.dim(indented) : indented)
+  }
+
+  #endText(): void {
+    if (this.#inText !== undefined) this.#screen.line()
+    this.#inText = undefined
+  }
+
+  #note(text: string): void {
+    this.#endText()
+    this.#screen.line(`  ${text}`)
+  }
+
+  /** The closing lines: how it stopped, what it took, where everything is. */
+  readonly closing = (outcome: Outcome, transcript: string | undefined): void => {
+    const { line, paint } = this.#screen
+    const { artifacts, millis, stop, toolCalls, tracePath, turns, usage } = outcome
+    this.#endText()
+    line()
+    if (stop._tag === "NeedsInput") line(`  ${paint.bold(block(stop.question).replaceAll("\n", "\n  "))}\n`)
+    if (stop._tag === "Limit" && stop.partialText !== undefined)
+      line(`  ${paint.dim("(partial, cut at the token limit)")}\n`)
+    const colour = stop._tag === "Completed" ? paint.green : stop._tag === "NeedsInput" ? paint.cyan : paint.red
+    const spent = `${duration(millis.total)}: model ${duration(millis.model)}, tools ${duration(millis.tools)}, orchestration ${duration(millis.orchestration)}`
+    line(`${colour(inline(stopText(stop)))} in ${spent}`)
+    line(
+      paint.dim(
+        `${count(turns, "turn")}, ${count(toolCalls, "call")}, ${count(usage.outputTokens, "token")} generated; loading took ${duration(this.#loadMillis)}`
+      )
+    )
+    const field = (name: string, value: string) => line(`${paint.dim(name.padEnd(10))} ${value}`)
+    for (const { path, sha256 } of artifacts) {
+      if (path === undefined) continue
+      field("artifact", inline(shown(path)))
+      field("", paint.dim(`sha256 ${sha256}`))
+    }
+    if (transcript !== undefined) field("transcript", inline(shown(transcript)))
+    if (tracePath === undefined) return
+    field("trace", inline(shown(tracePath)))
+    field("next", paint.bold(`npx writ trace inspect ${quoted(shown(tracePath))}`))
+  }
+}
+
+/** A path as a shell takes it. */
+const quoted = (path: string): string => (/^[\w./@%+:,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`)

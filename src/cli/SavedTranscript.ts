@@ -1,0 +1,66 @@
+/** The conversation of a run as `transcript.yaml`, written whole or not at all. Loaded only when one is written. */
+
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs"
+import * as Effect from "effect/Effect"
+import { stringify } from "yaml"
+import type { Outcome } from "../effects/Outcome.ts"
+import type { Entry } from "../effects/Transcript.ts"
+import { type RunAbout, snake } from "./Report.ts"
+
+const entryDocument = (entry: Entry) => {
+  switch (entry.kind) {
+    case "system":
+      return { role: "system", content: entry.content }
+    case "user":
+      return { role: "user", content: entry.content }
+    case "assistant":
+      return {
+        role: "assistant",
+        ...(entry.reasoning === undefined ? {} : { reasoning: entry.reasoning }),
+        ...(entry.calls.length > 0 && entry.content === "" ? {} : { content: entry.content }),
+        ...(entry.calls.length === 0 ? {} : { calls: entry.calls }),
+        ...(entry.turn === "malformed" || entry.turn === "partial" ? { state: entry.turn } : {})
+      }
+    case "tool":
+      return { role: "tool", call: entry.callId, name: entry.name, content: entry.content }
+    case "feedback":
+      return { role: "feedback", code: entry.code, content: entry.content }
+  }
+}
+
+const writeWhole = (path: string, text: string): void => {
+  const temporary = `${path}.tmp`
+  try {
+    const fd = openSync(temporary, "w")
+    try {
+      const bytes = Buffer.from(text)
+      for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
+      fsyncSync(fd)
+    } finally {
+      closeSync(fd)
+    }
+    renameSync(temporary, path)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  }
+}
+
+/** Writes the transcript. Why it could not be written, or `undefined`. */
+export const save = (
+  path: string,
+  outcome: Outcome,
+  about: Omit<RunAbout, "transcriptPath">
+): Effect.Effect<string | undefined> =>
+  Effect.try({
+    try: () => {
+      const entries = outcome.transcript.filter((entry) => entry.kind !== "system" || !entry.implicit)
+      const { codec, model, tools } = about
+      const head = { run: outcome.runId, model, codec, tools: [...tools], status: snake(outcome.stop._tag) }
+      writeWhole(path, stringify({ ...head, messages: entries.map(entryDocument) }, { lineWidth: 0 }))
+    },
+    catch: (cause) => (cause instanceof Error ? cause.message : String(cause))
+  }).pipe(
+    Effect.as(undefined),
+    Effect.catch((reason) => Effect.succeed(reason))
+  )

@@ -1,0 +1,58 @@
+/**
+ * Ctrl-C and SIGTERM. The first one asks: a run is cancelled and closes its record; where nothing runs the program is
+ * interrupted. The second one ends the process at once.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+
+/** Who is told first. Without a handler the program itself is interrupted. */
+export interface StopSlot {
+  handler: (() => void) | undefined
+}
+
+export const StopSlot = Context.Reference<StopSlot>("effect-writ/cli/StopRequests/StopSlot", {
+  defaultValue: () => ({ handler: undefined })
+})
+
+/** While the scope is open, a request to stop runs `stop` instead of interrupting the program. */
+export const onStop = Effect.fnUntraced(function* (
+  stop: Effect.Effect<void>
+): Effect.fn.Return<void, never, Scope.Scope> {
+  const slot = yield* StopSlot
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      slot.handler = () => void fork(stop)
+    }),
+    () =>
+      Effect.sync(() => {
+        slot.handler = undefined
+      })
+  )
+})
+
+/** Listens to signals and to a standard output that was closed, until the returned function is called. */
+export const listen = (slot: StopSlot, interrupt: () => void): (() => void) => {
+  let asked = 0
+  const ask = (signal: string): void => {
+    asked += 1
+    if (asked > 1) process.exit(130)
+    if (signal === "SIGINT" && process.stderr.isTTY) process.stderr.write("\nstopping; once more to quit at once\n")
+    if (slot.handler === undefined) interrupt()
+    else slot.handler()
+  }
+  const closed = (error: Error & { readonly code?: string }): void => {
+    if (error.code !== "EPIPE") throw error
+    // Nobody reads any more: not worth a message, but a run must not go on unseen.
+    if (asked === 0) ask("EPIPE")
+  }
+  process.on("SIGINT", ask)
+  process.on("SIGTERM", ask)
+  process.stdout.on("error", closed)
+  process.stderr.on("error", () => {})
+  return () => {
+    process.off("SIGINT", ask)
+    process.off("SIGTERM", ask)
+  }
+}

@@ -1,0 +1,236 @@
+/** `writ doctor`: what works here and what does not, each with its remedy, and which setting came from where. */
+
+import { accessSync, constants, existsSync } from "node:fs"
+import { isBuiltin } from "node:module"
+import { dirname, join, resolve } from "node:path"
+import * as Console from "effect/Console"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { ToolPool } from "../actors/ToolPool.ts"
+import * as RunDirectory from "../effects/RunDirectory.ts"
+import { names, type SettingName, type Settings, variableOf } from "../effects/SettingFields.ts"
+import { load, type Resolved } from "../effects/Settings.ts"
+import { effectVersion, version } from "../effects/Version.ts"
+import * as Wiring from "../effects/Wiring.ts"
+import { isUri } from "../engine/LlamaDownload.ts"
+import * as LlamaLibrary from "../engine/LlamaLibrary.ts"
+import { Model } from "../engine/Model.ts"
+import { control, text } from "../engine/Prompt.ts"
+import { registry } from "../tools/builtin/index.ts"
+import { endWith, inJson } from "./Ending.ts"
+import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
+import { duration, inline } from "./Printable.ts"
+import { type Paint, paintFor } from "./Screen.ts"
+
+export interface DoctorFlags {
+  readonly json: boolean
+  readonly color: boolean | undefined
+}
+
+/** `no`: something Writ needs does not work. `note`: something is missing that not every use needs. */
+export interface Check {
+  readonly name: string
+  readonly state: "ok" | "note" | "no"
+  readonly text: string
+  readonly remedy?: string
+}
+
+const least = [22, 19] as const
+
+const checkNode = (): Check => {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+  const good = major > least[0] || (major === least[0] && minor >= least[1])
+  const said = `${process.versions.node} on ${process.platform} ${process.arch}`
+  return good
+    ? { name: "node", state: "ok", text: said }
+    : { name: "node", state: "no", text: said, remedy: `install Node ${least.join(".")} or newer` }
+}
+
+const checkLibrary = Effect.map(LlamaLibrary.report, (found): ReadonlyArray<Check> => {
+  if (!found.installed) {
+    const remedy = "npm install node-llama-cpp@3.21.1 (local models need it; scripted engines do not)"
+    return [{ name: "engine", state: "no", text: found.problem ?? "node-llama-cpp is not installed", remedy }]
+  }
+  const gpus = found.gpuTypes.filter((type) => type !== false)
+  return [
+    found.binary
+      ? { name: "engine", state: "ok", text: `node-llama-cpp ${found.version ?? "?"} with a prebuilt llama.cpp` }
+      : {
+          name: "engine",
+          state: "no",
+          text: found.problem ?? "no binary for this machine loads",
+          remedy: "reinstall without --omit=optional; musl systems have no prebuilt binary"
+        },
+    gpus.length > 0
+      ? { name: "gpu", state: "ok", text: `${gpus.join(", ")} can be used` }
+      : { name: "gpu", state: "note", text: "none that llama.cpp can use; inference runs on the processor" }
+  ]
+})
+
+const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.timed(effect), ([elapsed, value]) => [value, duration(Duration.toMillis(elapsed))] as const)
+
+/** Loads the model that ships and asks it something: the only proof that inference works. */
+const checkInference: Effect.Effect<Check> = Model.use((model) =>
+  model.tokenize([control("<|im_start|>"), text("hello")])
+).pipe(
+  Effect.provide(Wiring.layerModel({ sessions: 1 })),
+  timed,
+  Effect.map(
+    ([tokens, took]): Check => ({
+      name: "inference",
+      state: tokens.length > 0 ? "ok" : "no",
+      text: `the demo model loads in its own thread (${took})`
+    })
+  ),
+  Effect.catch((error) =>
+    Effect.succeed<Check>({ name: "inference", state: "no", text: error.message, remedy: "see the engine line above" })
+  )
+)
+
+/** Runs a calculation on a thread of the pool. */
+const checkPool: Effect.Effect<Check> = Effect.gen(function* () {
+  const tool = (yield* registry).get("calculate")
+  const args = tool?.check({ expression: "6 * 7" })
+  if (tool === undefined || args === undefined || Result.isFailure(args))
+    return yield* Effect.die(new Error("no calculate"))
+  const pool = yield* ToolPool
+  return yield* pool.run({
+    callId: "doctor",
+    tool,
+    arguments: args.success,
+    deadlineMillis: 20_000,
+    settings: { fixtures: {} }
+  })
+}).pipe(
+  Effect.provide(Wiring.layerTools({})),
+  timed,
+  Effect.map(
+    ([outcome, took]): Check =>
+      outcome._tag === "Succeeded" && outcome.result === 42
+        ? { name: "tools", state: "ok", text: `a call ran on a thread of the pool (${took})` }
+        : {
+            name: "tools",
+            state: "no",
+            text: `a call on the pool came to ${JSON.stringify(outcome)}`,
+            remedy: "please report this"
+          }
+  ),
+  Effect.catch((error) =>
+    Effect.succeed<Check>({ name: "tools", state: "no", text: error.message, remedy: "please report this" })
+  )
+)
+
+const existing = (path: string): string => (existsSync(path) || dirname(path) === path ? path : existing(dirname(path)))
+
+const checkFiles = (): ReadonlyArray<Check> => {
+  const home = resolve(RunDirectory.home)
+  let writable = true
+  try {
+    accessSync(existing(home), constants.W_OK)
+  } catch {
+    writable = false
+  }
+  const ledger = join(RunDirectory.home, "ledger.sqlite")
+  return [
+    writable
+      ? { name: "runs", state: "ok", text: `${join(RunDirectory.home, "runs")} can be written` }
+      : {
+          name: "runs",
+          state: "no",
+          text: `${home} cannot be written`,
+          remedy: "change to another directory, or use --run-dir"
+        },
+    isBuiltin("node:sqlite")
+      ? {
+          name: "ledger",
+          state: writable ? "ok" : "no",
+          text: `${ledger}: SQLite is there`
+        }
+      : {
+          name: "ledger",
+          state: "no",
+          text: "this Node has no SQLite",
+          remedy: `install Node ${least.join(".")} or newer`
+        }
+  ]
+}
+
+const checkChosenModel = Effect.fnUntraced(function* (settings: Settings): Effect.fn.Return<Check> {
+  if (settings.model !== undefined && isUri(settings.model)) {
+    return {
+      name: "model",
+      state: "note",
+      text: `${settings.model} is downloaded into ${settings.modelsDir} when a run needs it`
+    }
+  }
+  return yield* checkModel(settings.model).pipe(
+    Effect.andThen(checkCodec(settings.codec)),
+    Effect.andThen(choose(settings, () => {})),
+    Effect.map(({ codec, title }): Check => ({ name: "model", state: "ok", text: `${title}, codec ${codec}` })),
+    Effect.catch((error) =>
+      Effect.succeed<Check>({
+        name: "model",
+        state: "no",
+        text: error.message,
+        remedy: "writ models inspect FILE says more"
+      })
+    )
+  )
+})
+
+const places = { flag: "flag", environment: "environment", file: "file", default: "default" } as const
+
+const settingRows = ({ origins, settings }: Resolved) =>
+  names.map((name) => ({ name, value: plain(settings[name]), origin: places[origins[name]] }))
+
+/** JSON has no Infinity and no undefined. */
+const plain = (value: Settings[SettingName]) => (value === Infinity ? "none" : value === undefined ? null : value)
+
+const human = (checks: ReadonlyArray<Check>, resolved: Resolved | undefined, paint: Paint): string => {
+  const marks = { ok: paint.green("ok  "), note: paint.yellow("note"), no: paint.red("NO  ") }
+  const lines = checks.flatMap(({ name, remedy, state, text: said }) => [
+    `${marks[state]} ${name.padEnd(10)} ${inline(said)}`,
+    ...(remedy === undefined ? [] : [`${" ".repeat(16)}${paint.dim(`→ ${remedy}`)}`])
+  ])
+  if (resolved === undefined) return lines.join("\n")
+  const said = settingRows(resolved).filter(({ origin }) => origin !== "default")
+  const from = (origin: string, name: SettingName) => (origin === "environment" ? variableOf(name) : resolved.file)
+  return [
+    ...lines,
+    "",
+    said.length === 0 ? "settings: all at their defaults" : "settings that are not at their defaults:",
+    ...said.map(
+      ({ name, origin, value }) =>
+        `  ${name.padEnd(16)} ${inline(JSON.stringify(value))}  ${paint.dim(`from ${from(origin, name)}`)}`
+    )
+  ].join("\n")
+}
+
+export const doctor = (flags: DoctorFlags) =>
+  Effect.gen(function* () {
+    const loaded = yield* Effect.result(load({}))
+    const resolved = Result.isSuccess(loaded) ? loaded.success : undefined
+    const config: Check = Result.isSuccess(loaded)
+      ? { name: "settings", state: "ok", text: `file ${loaded.success.file ?? "writ.config.json (not there)"}` }
+      : { name: "settings", state: "no", text: loaded.failure.message, remedy: "docs/cli.md lists every setting" }
+    const writ: Check = { name: "writ", state: "ok", text: `${version} on Effect ${effectVersion}` }
+    const library = yield* checkLibrary
+    const checks: ReadonlyArray<Check> = [
+      writ,
+      checkNode(),
+      ...library,
+      ...(library.some(({ state }) => state === "no") ? [] : [yield* checkInference]),
+      yield* checkPool,
+      ...checkFiles(),
+      config,
+      ...(resolved === undefined ? [] : [yield* checkChosenModel(resolved.settings)])
+    ]
+    const works = checks.every(({ state }) => state !== "no")
+    if (flags.json) {
+      const document = { works, checks, settings: resolved === undefined ? null : settingRows(resolved) }
+      yield* Console.log(JSON.stringify(document, undefined, 2))
+    } else yield* Console.log(human(checks, resolved, yield* paintFor(flags.color)))
+    yield* endWith(works ? 0 : 3)
+  }).pipe(inJson(flags.json))

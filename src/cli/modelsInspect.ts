@@ -1,0 +1,95 @@
+/** `writ models inspect`: what a model file says about itself, and which codec speaks its language and why. Loads no engine. */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { tinyModel } from "../effects/Wiring.ts"
+import * as Families from "../engine/codecs/Families.ts"
+import * as GgufFile from "../engine/GgufFile.ts"
+import { inJson } from "./Ending.ts"
+import { block, inline, size } from "./Printable.ts"
+import { type Paint, paintFor } from "./Screen.ts"
+
+export interface ModelFlags {
+  readonly file: string | undefined
+  readonly json: boolean
+  readonly color: boolean | undefined
+}
+
+interface Choice {
+  readonly codec: string | null
+  readonly reason: string
+  readonly candidates: ReadonlyArray<string>
+}
+
+const choiceOf = (info: GgufFile.GgufInfo): Choice => {
+  const chosen = Families.choose({
+    name: info.name,
+    ...(info.template === undefined ? {} : { template: info.template }),
+    ...(info.architecture === undefined ? {} : { architecture: info.architecture })
+  })
+  return Result.isSuccess(chosen)
+    ? { codec: chosen.success.codec.id, reason: chosen.success.reason, candidates: [] }
+    : { codec: null, reason: chosen.failure.reason, candidates: chosen.failure.candidates }
+}
+
+const excerptLines = 12
+const excerptColumns = 110
+
+const excerpt = (template: string): ReadonlyArray<string> => {
+  const lines = block(template).split("\n")
+  const shown = lines
+    .slice(0, excerptLines)
+    .map((line) => (line.length > excerptColumns ? `${line.slice(0, excerptColumns - 1)}…` : line))
+  return lines.length > excerptLines ? [...shown, `… ${lines.length - excerptLines} more lines`] : shown
+}
+
+const human = (info: GgufFile.GgufInfo, choice: Choice, paint: Paint): string => {
+  const field = (name: string, value: string | number | undefined) =>
+    value === undefined ? [] : [`${paint.dim(name.padEnd(13))} ${inline(String(value))}`]
+  const tokens = Object.entries(info.specialTokens).map(
+    ([name, { id, text }]) => `${name} ${JSON.stringify(text)} (${id})`
+  )
+  return [
+    ...field("file", info.path),
+    ...field("name", info.name),
+    ...field("size", `${size(info.fileBytes)}, ${info.tensorCount} tensors`),
+    ...field("architecture", info.architecture),
+    ...field("quantization", info.quantization),
+    ...field("context", info.contextTokens === undefined ? undefined : `${info.contextTokens} tokens`),
+    ...field(
+      "tokenizer",
+      info.tokenizer === undefined ? undefined : `${info.tokenizer}, ${info.vocabularySize ?? "?"} tokens`
+    ),
+    ...field("special", tokens.length === 0 ? undefined : tokens.join(", ")),
+    ...field("header", `GGUF ${info.version}, ${size(info.headerBytes)}, sha256 ${info.headerHash}`),
+    `${paint.dim("codec".padEnd(13))} ${choice.codec === null ? paint.red("none") : paint.green(choice.codec)}`,
+    ...field("why", choice.reason),
+    ...field("template", info.template === undefined ? "none" : `${info.template.length} characters`),
+    ...(info.template === undefined ? [] : excerpt(info.template).map((line) => `  ${paint.dim(line)}`))
+  ].join("\n")
+}
+
+export const inspectModel = (flags: ModelFlags) =>
+  Effect.gen(function* () {
+    const info = yield* GgufFile.read(flags.file ?? tinyModel)
+    const choice = choiceOf(info)
+    if (!flags.json) return yield* Console.log(human(info, choice, yield* paintFor(flags.color)))
+    const document = {
+      file: info.path,
+      name: info.name,
+      size_bytes: info.fileBytes,
+      tensors: info.tensorCount,
+      architecture: info.architecture ?? null,
+      quantization: info.quantization ?? null,
+      context_tokens: info.contextTokens ?? null,
+      tokenizer: info.tokenizer ?? null,
+      vocabulary_size: info.vocabularySize ?? null,
+      special_tokens: info.specialTokens,
+      gguf_version: info.version,
+      header_bytes: info.headerBytes,
+      header_sha256: info.headerHash,
+      codec: choice,
+      template: info.template ?? null
+    }
+    return yield* Console.log(JSON.stringify(document, undefined, 2))
+  }).pipe(inJson(flags.json))

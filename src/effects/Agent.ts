@@ -1,0 +1,91 @@
+/**
+ * Running an agent from Effect code. `run` is a task to its outcome, `stream` its events, `start` both with a way to cancel;
+ * `session` keeps the conversation open for several tasks. Engines, pool, record and store come as layers (see Wiring).
+ */
+import type * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { TraceError } from "../actors/TraceWriter.ts"
+import type { EngineError } from "../engine/EngineError.ts"
+import type { Model } from "../engine/Model.ts"
+import type { AgentEvent } from "./AgentEvent.ts"
+import type { Outcome } from "./Outcome.ts"
+import { type Control, execute, type InvalidOptions, type RunOptions, type RunServices } from "./Run.ts"
+import type { Session } from "./RunContext.ts"
+import { open, type SessionOptions } from "./Session.ts"
+
+export interface AgentOptions extends SessionOptions, RunOptions {
+  readonly task: string
+}
+
+/** Everything a run needs. */
+export type Services = Model | RunServices
+
+export type AgentError = EngineError | InvalidOptions | TraceError
+
+/** A run in progress. */
+export interface RunHandle {
+  readonly runId: string
+  /** What happens, from the start; ends with the run. Slow readers miss the oldest events, never the newest. */
+  readonly events: Stream.Stream<AgentEvent>
+  readonly outcome: Effect.Effect<Outcome, AgentError>
+  /** Asks the run to stop; `outcome` follows as soon as the record is closed. */
+  readonly cancel: Effect.Effect<void>
+}
+
+const unwatched: Control = { emit: () => {}, started: () => {} }
+
+/** Opens a session that several tasks can be run in, one after another. */
+export const session: (options: SessionOptions) => Effect.Effect<Session, EngineError, Model | Scope.Scope> = open
+
+/** Runs one task in an open session. */
+export const runIn = (
+  opened: Session,
+  task: string,
+  options: RunOptions = {}
+): Effect.Effect<Outcome, InvalidOptions | TraceError, RunServices> => execute(opened, task, options, unwatched)
+
+/** Runs one task in a session of its own. Interrupting it cancels the run. */
+export const run = (options: AgentOptions): Effect.Effect<Outcome, AgentError, Services> =>
+  Effect.scoped(Effect.flatMap(open(options), (opened) => execute(opened, options.task, options, unwatched)))
+
+/** How many events wait for a reader before the oldest are dropped. */
+const eventCapacity = 8192
+
+/** Starts one task in an open session, in the caller's scope. */
+export const startIn = Effect.fnUntraced(function* (
+  opened: Session,
+  task: string,
+  options: RunOptions = {}
+): Effect.fn.Return<RunHandle, AgentError, RunServices | Scope.Scope> {
+  const queue = yield* Queue.sliding<AgentEvent, Cause.Done>(eventCapacity)
+  const ready = yield* Deferred.make<{ readonly cancel: Effect.Effect<void>; readonly runId: string }>()
+  const control: Control = {
+    emit: (event) => void Queue.offerUnsafe(queue, event),
+    started: (cancel, runId) => void Deferred.doneUnsafe(ready, Effect.succeed({ cancel, runId }))
+  }
+  const fiber = yield* Effect.forkScoped(
+    Effect.ensuring(
+      execute(opened, task, options, control),
+      Effect.sync(() => Queue.endUnsafe(queue))
+    )
+  )
+  // A run that cannot even be opened ends before it is ready.
+  const { cancel, runId } = yield* Effect.raceFirst(
+    Deferred.await(ready),
+    Effect.flatMap(Fiber.join(fiber), () => Effect.never)
+  )
+  return { runId, events: Stream.fromQueue(queue), outcome: Fiber.join(fiber), cancel }
+})
+
+/** Starts one task in a session of its own; both end with the caller's scope. */
+export const start = (options: AgentOptions): Effect.Effect<RunHandle, AgentError, Services | Scope.Scope> =>
+  Effect.flatMap(open(options), (opened) => startIn(opened, options.task, options))
+
+/** The events of one task. Leaving the stream early cancels the run. */
+export const stream = (options: AgentOptions): Stream.Stream<AgentEvent, AgentError, Services> =>
+  Stream.unwrap(Effect.map(start(options), (handle) => handle.events))

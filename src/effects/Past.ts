@@ -1,0 +1,177 @@
+/**
+ * What a recorded run had come to when it stopped: the context it had built, the turn whose calls were not all answered, and
+ * what each of those calls is known to have come to. Folded from the run's trace; a run that was resumed before is several
+ * traces in order. Reads records, opens nothing.
+ */
+import * as Result from "effect/Result"
+import type { Answer } from "../tools/ToolCall.ts"
+import type { TraceRecord } from "./trace/TraceReader.ts"
+
+export type PastEntry =
+  | { readonly kind: "system"; readonly content: string }
+  | { readonly kind: "user"; readonly content: string }
+  | { readonly kind: "assistant"; readonly role: string; readonly raw: string; readonly turn: number }
+  | { readonly kind: "tool"; readonly callId: string; readonly name: string; readonly content: string }
+  | { readonly kind: "feedback"; readonly code: string; readonly content: string }
+
+export interface Past {
+  /** The run that effects are keyed under: the first of the chain. */
+  readonly rootRunId: string
+  /** The run that is continued, and how many of its events were read. */
+  readonly fromRunId: string
+  readonly fromSeq: number
+  readonly task: string
+  readonly system: string
+  readonly codec: string
+  readonly toolsHash: string
+  readonly entries: ReadonlyArray<PastEntry>
+  /** The last kept turn, if it still waits for answers. */
+  readonly openTurn: { readonly turn: number } | undefined
+  /** What calls of the open turn came to, where that is certain without the ledger. */
+  readonly answers: ReadonlyMap<string, Answer>
+  readonly nextTurn: number
+  readonly toolCalls: number
+  readonly completed: boolean
+}
+
+interface Draft {
+  rootRunId: string
+  fromRunId: string
+  fromSeq: number
+  task: string
+  system: string
+  codec: string
+  toolsHash: string
+  entries: Array<PastEntry>
+  openTurn: { turn: number } | undefined
+  answers: Map<string, Answer>
+  nextTurn: number
+  toolCalls: number
+  completed: boolean
+  raw: string
+  /** Messages announced by events whose span has not been seen: a trace may end between the two. */
+  pending: Array<PastEntry>
+}
+
+/** Failures that say nothing about what would have happened: such a call is performed again, or the ledger knows it. */
+const unsettled = new Set(["cancelled", "not_executed", "outcome_unknown"])
+
+const turnOf = (record: TraceRecord): number => Number(record.step.slice("model-".length))
+
+const text = (value: unknown): string => {
+  if (typeof value !== "string") throw new Hidden()
+  return value
+}
+
+/** A content field that is a digest: the trace was written without content. */
+class Hidden extends Error {}
+
+const answerOf = ({ data }: TraceRecord): Answer | undefined => {
+  if (data["ok"] === true) return { ok: true, result: data["payload"] as never }
+  if (unsettled.has(String(data["failure_kind"])) || data["effect"] === "unknown") return undefined
+  return JSON.parse(text(data["payload"])) as Answer
+}
+
+const onStateChanged = (draft: Draft, record: TraceRecord): void => {
+  const role = String(record.data["role"])
+  draft.entries.push(...draft.pending)
+  draft.pending = []
+  if (role === "tool_result" || role === "feedback") {
+    draft.openTurn = undefined
+    draft.answers.clear()
+  }
+  if (!role.startsWith("assistant_")) return
+  const turn = turnOf(record)
+  draft.entries.push({ kind: "assistant", role, raw: draft.raw, turn })
+  draft.nextTurn = turn + 1
+  const waits = role === "assistant_tool_call" || role === "assistant_malformed"
+  draft.openTurn = waits ? { turn } : undefined
+}
+
+const handlers: Readonly<Record<string, (draft: Draft, record: TraceRecord) => void>> = {
+  run_started: (draft, { data }) => {
+    draft.task = text(data["task"])
+  },
+  provenance: (draft, { data }) => {
+    draft.system = text(data["system"])
+    draft.codec = String(data["codec"])
+    draft.toolsHash = String(data["tools_hash"])
+  },
+  message_committed: (draft, { data }) => {
+    const content = text(data["content"])
+    if (data["role"] === "system" || data["role"] === "user") draft.pending.push({ kind: data["role"], content })
+  },
+  model_call_finished: (draft, { data }) => {
+    draft.raw = text(data["text"])
+  },
+  session_state_changed: onStateChanged,
+  tool_call_rejected: (draft, { data }) => {
+    const errors = data["errors"] as Extract<Answer, { ok: false }>["errors"]
+    draft.answers.set(String(data["call"]), { ok: false, kind: data["kind"] as never, errors })
+  },
+  tool_execution_started: (draft) => {
+    draft.toolCalls++
+  },
+  tool_execution_finished: (draft, record) => {
+    const answer = answerOf(record)
+    if (answer !== undefined) draft.answers.set(String(record.data["call"]), answer)
+  },
+  tool_result_committed: (draft, { data }) => {
+    const name = text(data["tool"])
+    draft.pending.push({ kind: "tool", callId: String(data["call"]), name, content: text(data["answer"]) })
+  },
+  feedback_committed: (draft, { data }) => {
+    draft.pending.push({ kind: "feedback", code: String(data["code"]), content: text(data["content"]) })
+  },
+  run_completed: (draft) => {
+    draft.completed = true
+  }
+}
+
+const empty = (): Draft => ({
+  rootRunId: "",
+  fromRunId: "",
+  fromSeq: 0,
+  task: "",
+  system: "",
+  codec: "",
+  toolsHash: "",
+  entries: [],
+  openTurn: undefined,
+  answers: new Map(),
+  nextTurn: 0,
+  toolCalls: 0,
+  completed: false,
+  raw: "",
+  pending: []
+})
+
+/**
+ * Folds the traces of one logical run, oldest first.
+ * @returns the reason in words when they cannot be continued from
+ */
+export const fold = (traces: ReadonlyArray<ReadonlyArray<TraceRecord>>): Result.Result<Past, string> => {
+  const draft = empty()
+  for (const [at, records] of traces.entries()) {
+    const first = records[0]
+    if (first?.event_type !== "run_started") return Result.fail("the trace does not begin with run_started")
+    if (first.data["content"] !== true) {
+      return Result.fail("the trace holds no content; only a run recorded with --trace-content can be resumed")
+    }
+    if (at === 0 && first.data["committed_len"] !== 0) {
+      return Result.fail("the run continued a session whose beginning is not in this trace")
+    }
+    draft.rootRunId ||= first.run_id
+    draft.fromRunId = first.run_id
+    draft.fromSeq = records.length
+    draft.pending = []
+    try {
+      for (const record of records) handlers[record.event_type]?.(draft, record)
+    } catch (error) {
+      if (error instanceof Hidden) return Result.fail("the trace holds no content")
+      throw error
+    }
+  }
+  if (draft.completed) return Result.fail("the run completed; there is nothing to resume")
+  return Result.succeed(draft)
+}

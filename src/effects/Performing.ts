@@ -1,0 +1,242 @@
+/**
+ * Performs one admitted call and closes its record: intent, execution under a deadline, artifacts, settlement. The work may
+ * be stopped at any moment; the record of it may not.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { ArtifactRef } from "../actors/ArtifactStore.ts"
+import type { LedgerError } from "../actors/EffectLedgerError.ts"
+import type { TraceInput } from "../actors/TraceEvent.ts"
+import type { TraceError } from "../actors/TraceWriter.ts"
+import type { RegisteredTool, ValidatedArguments } from "../tools/Registry.ts"
+import { type Answer, answerOf, answerText, type Failed, type Succeeded, type ToolOutcome } from "../tools/ToolCall.ts"
+import * as Effects from "./Effects.ts"
+import { type CallRecord, nowMillis, type RunContext, round3, wallLeft } from "./RunContext.ts"
+import type { Stop } from "./State.ts"
+
+/** A call that was admitted: its tool and arguments are known. */
+interface Admitted {
+  readonly record: CallRecord
+  readonly tool: RegisteredTool
+  readonly arguments: ValidatedArguments
+  /** Counts executions of the run from 1. */
+  readonly sequence: number
+  readonly step: string
+  /** The ledger's key; absent for reads. */
+  readonly key: string | undefined
+}
+
+const failed = (kind: Failed["kind"], reason: string, effect: Failed["effect"], millis = 0): Failed => ({
+  _tag: "Failed",
+  kind,
+  errors: [{ path: "", reason }],
+  effect,
+  millis
+})
+
+interface Closed {
+  readonly outcome: ToolOutcome
+  readonly refs: ReadonlyArray<ArtifactRef>
+}
+
+const publish = Effect.fnUntraced(function* (run: RunContext, outcome: Succeeded) {
+  const refs: Array<ArtifactRef> = []
+  for (const artifact of outcome.artifacts) refs.push(yield* run.artifactStore.put(run.effectRunId, artifact))
+  return refs
+})
+
+/** Publishes what a successful call produced. If that fails, so did the call. */
+const withArtifacts = (run: RunContext, outcome: ToolOutcome): Effect.Effect<Closed> => {
+  if (outcome._tag === "Failed" || outcome.artifacts.length === 0) return Effect.succeed({ outcome, refs: [] })
+  return publish(run, outcome).pipe(
+    Effect.map((refs): Closed => ({ outcome, refs })),
+    Effect.catchTag("ArtifactError", (error) =>
+      Effect.succeed<Closed>({ outcome: failed("execution_failed", error.message, "none", outcome.millis), refs: [] })
+    )
+  )
+}
+
+/** What is known when the execution itself did not answer. */
+const outcomeOf = (call: Admitted, exit: Exit.Exit<ToolOutcome>): ToolOutcome => {
+  if (Exit.isSuccess(exit)) return exit.value
+  const effect = call.tool.contract.risk === "read" ? "none" : "unknown"
+  return Cause.hasInterrupts(exit.cause)
+    ? failed("cancelled", "the run was stopped while this call was running", effect)
+    : failed("crashed", "the runtime failed while this call was running", effect)
+}
+
+/** Makes the outcome durable before anybody is told. If that fails, nobody knows what a later reader will find. */
+const settle = (run: RunContext, call: Admitted, closed: Closed) => {
+  if (call.key === undefined) return Effect.succeed({ closed, error: undefined })
+  return run.ledger.settle(call.key, Effects.settledOutcome(closed.outcome)).pipe(
+    Effect.as({ closed, error: undefined }),
+    Effect.catchTag("LedgerError", (error) => {
+      const outcome = failed("outcome_unknown", "what this call came to could not be recorded", "unknown")
+      return Effect.succeed({ closed: { ...closed, outcome }, error })
+    })
+  )
+}
+
+const artifactEvent = (run: RunContext, call: Admitted, ref: ArtifactRef): TraceInput => ({
+  type: "artifact_written",
+  step: call.step,
+  data: {
+    call: call.record.callId,
+    artifact_id: run.trace.text(ref.artifactId),
+    name: run.trace.text(ref.name),
+    sha256: ref.sha256,
+    size_bytes: ref.bytes,
+    media_type: run.trace.text(ref.mediaType),
+    producer_tool: call.tool.name
+  }
+})
+
+const finishedEvent = (run: RunContext, call: Admitted, { outcome, refs }: Closed, millis: number): TraceInput => {
+  const text = answerText(answerOf(outcome))
+  return {
+    type: "tool_execution_finished",
+    step: call.step,
+    phase: "execute",
+    data: {
+      call: call.record.callId,
+      tool: call.tool.name,
+      call_seq: call.sequence,
+      ok: outcome._tag === "Succeeded",
+      duration_ms: round3(millis),
+      failure_kind: outcome._tag === "Failed" ? outcome.kind : null,
+      effect: outcome._tag === "Failed" ? outcome.effect : null,
+      payload: outcome._tag === "Succeeded" ? run.trace.json(outcome.result) : run.trace.text(text),
+      payload_bytes: Buffer.byteLength(text),
+      artifact_ids: refs.map((ref) => run.trace.text(ref.artifactId))
+    }
+  }
+}
+
+/** Closes the record of an execution, in memory and in the trace. */
+const finish = Effect.fnUntraced(function* (run: RunContext, call: Admitted, closed: Closed, millis: number) {
+  const { record, tool } = call
+  const { outcome, refs } = closed
+  const answer = answerOf(outcome)
+  record.outcome = outcome
+  record.answer = answer
+  run.artifacts.push(...refs)
+  run.budget.artifacts += refs.length
+  run.budget.toolMillis += millis
+  const { state } = Effects.settledOutcome(outcome)
+  yield* run.trace.append(
+    ...refs.map((ref) => artifactEvent(run, call, ref)),
+    finishedEvent(run, call, closed, millis),
+    ...(call.key === undefined ? [] : [Effects.settledEvent(run, record, call.step, call.key, state, false)])
+  )
+  for (const artifact of refs) run.emit({ _tag: "ArtifactWritten", callId: record.callId, artifact })
+  run.emit({ _tag: "CallFinished", callId: record.callId, tool: tool.name, answer, millis })
+})
+
+/** Outcomes that arrive after their deadline: always for the ledger, for the trace as long as it is open. */
+const lateInto = (run: RunContext, call: Admitted) => (outcome: ToolOutcome) => {
+  const { key, record, step, tool } = call
+  const settled = Effects.settledOutcome(outcome)
+  if (key !== undefined) {
+    // The error's own words may hold the key and the place of the ledger: logs are told neither.
+    const warn = ({ reason }: LedgerError) =>
+      Effect.logWarning(`the late outcome of ${record.callId} could not be recorded in the ledger (${reason})`)
+    run.background(Effect.catchTag(run.ledger.late(key, settled), "LedgerError", warn))
+  }
+  if (run.closed) return
+  const failure_kind = outcome._tag === "Failed" ? outcome.kind : null
+  const data = { call: record.callId, tool: tool.name, ok: outcome._tag === "Succeeded", failure_kind }
+  run.trace.offer({ type: "late_outcome", step, data })
+}
+
+const deadlineOf = (run: RunContext, tool: RegisteredTool): number => {
+  const own = Math.min(tool.contract.deadlineMillis ?? Infinity, run.settings.limits.toolMillis)
+  return Math.max(0, Math.min(own, wallLeft(run)))
+}
+
+/** No deadline is recorded as the largest number of milliseconds a timer can take. */
+const finite = (millis: number): number => (Number.isFinite(millis) ? round3(millis) : 2 ** 31 - 1)
+
+/** The ledger knew: nothing runs, and the model is told what it was, or would have been, told then. */
+const replay = Effect.fnUntraced(function* (run: RunContext, record: CallRecord, step: string, known: Known) {
+  record.replayed = true
+  record.answer = JSON.parse(known.outcome.answer) as Answer
+  yield* run.trace.append(Effects.settledEvent(run, record, step, known.key, known.outcome.state, true))
+})
+
+type Known = Extract<Effects.Permit, { readonly _tag: "Known" }>
+
+/** Calls side by side have fibers of their own: none goes on after a stop that another one of them has brought about. */
+const unlessStopped = <A>(run: RunContext, effect: Effect.Effect<A>): Effect.Effect<A> =>
+  Effect.suspend(() => (run.stopRequest === undefined ? effect : Effect.interrupt))
+
+const execute = Effect.fnUntraced(function* (
+  run: RunContext,
+  call: Admitted,
+  restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+) {
+  const { arguments: args, key, record, sequence, step, tool } = call
+  const deadlineMillis = deadlineOf(run, tool)
+  const started = yield* Effect.exit(
+    run.trace.append(...(key === undefined ? [] : [Effects.intentEvent(run, record, tool, step, key)]), {
+      type: "tool_execution_started",
+      step,
+      phase: "execute",
+      data: { call: record.callId, tool: tool.name, call_seq: sequence, deadline_ms: finite(deadlineMillis) }
+    })
+  )
+  if (Exit.isFailure(started)) {
+    // Not on the record, not executed. The finish closes the start, should the trace take lines again.
+    const outcome = failed("not_executed", "the run could not be recorded", "none")
+    const { closed } = yield* settle(run, call, { outcome, refs: [] })
+    yield* finish(run, call, closed, 0)
+    return yield* started
+  }
+  run.emit({ _tag: "CallStarted", callId: record.callId, tool: tool.name })
+  run.point = "tool"
+  const before = nowMillis(run.clock)
+  const settings = key === undefined ? run.settings.tools : { ...run.settings.tools, idempotencyKey: key }
+  const admitted = { callId: record.callId, tool, arguments: args, deadlineMillis, settings }
+  const exit = yield* Effect.exit(restore(unlessStopped(run, run.pool.run(admitted, lateInto(run, call)))))
+  run.point = "after-tool"
+  const settled = yield* settle(run, call, yield* withArtifacts(run, outcomeOf(call, exit)))
+  yield* finish(run, call, settled.closed, nowMillis(run.clock) - before)
+  if (settled.error !== undefined) return yield* settled.error
+  if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) return yield* Effect.failCause(exit.cause)
+  return undefined
+})
+
+/**
+ * Performs the call of `record`, which must have been admitted, and returns a reason to stop if it found one. Typed failures
+ * are failures of the record, not of the tool.
+ */
+export const perform = (
+  run: RunContext,
+  turn: number,
+  record: CallRecord
+): Effect.Effect<Stop | undefined, TraceError | LedgerError> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const { arguments: args, tool } = record
+      if (tool === undefined || args === undefined) {
+        return yield* Effect.die(new Error(`${record.callId} was not admitted`))
+      }
+      yield* unlessStopped(run, Effect.void)
+      const place = `model-${turn}`
+      const permit = yield* Effects.begin(run, record, tool, args, place)
+      if (permit._tag === "Known") {
+        yield* replay(run, record, place, permit)
+        return undefined
+      }
+      if (permit._tag === "Refused") {
+        record.answer = permit.answer
+        return permit.escalate
+          ? ({ _tag: "Escalated", detail: `${tool.name} (${record.callId}): its outcome is unknown` } as const)
+          : undefined
+      }
+      const sequence = ++run.budget.toolCalls
+      const step = `tool-${sequence - 1}`
+      yield* execute(run, { record, tool, arguments: args, sequence, step, key: permit.key }, restore)
+      return undefined
+    })
+  )

@@ -1,0 +1,66 @@
+/**
+ * Continues a run that crashed, was cancelled or stopped at a limit: from its traces, in a fresh session, with its effects
+ * looked up in the ledger. What settled is never performed again.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { TraceError } from "../actors/TraceWriter.ts"
+import type { EngineError } from "../engine/EngineError.ts"
+import type { Model } from "../engine/Model.ts"
+import type { Registry } from "../tools/Registry.ts"
+import type { Outcome } from "./Outcome.ts"
+import { fold, type Past } from "./Past.ts"
+import { type Control, execute, type InvalidOptions, type RunOptions, type RunServices } from "./Run.ts"
+import { open } from "./Session.ts"
+import type { TraceRecord } from "./trace/TraceReader.ts"
+
+/** A run that cannot be continued, and why. */
+export class ResumeError extends Schema.TaggedError<ResumeError>()("ResumeError", { message: Schema.String }) {}
+
+export interface ResumeOptions extends RunOptions {
+  /** The events of each part of the run, oldest first, as far as they could be read. */
+  readonly traces: ReadonlyArray<ReadonlyArray<TraceRecord>>
+  readonly tools: Registry
+  /** The user's answer, for a run that stopped to ask. */
+  readonly answer?: string
+}
+
+/** What can be continued, or why not. Tools that changed since are refused: their calls were decided under other contracts. */
+export const plan = (traces: ResumeOptions["traces"], tools: Registry): Effect.Effect<Past, ResumeError> => {
+  const folded = fold(traces)
+  if (Result.isFailure(folded)) return Effect.fail(new ResumeError({ message: folded.failure }))
+  return folded.success.toolsHash === tools.hash
+    ? Effect.succeed(folded.success)
+    : Effect.fail(
+        new ResumeError({
+          message:
+            "stale_contract: the tools are not those the run was started with (names, schemas or contracts differ)"
+        })
+      )
+}
+
+/** Continues the run to its outcome. The trace is a new one, named after the first part (`ROOT-r2`). */
+export const resume = (
+  options: ResumeOptions,
+  control: Omit<Control, "past"> = { emit: () => {}, started: () => {} }
+): Effect.Effect<Outcome, ResumeError | EngineError | InvalidOptions | TraceError, Model | RunServices> =>
+  Effect.scoped(resumeScoped(options, control))
+
+const resumeScoped = Effect.fnUntraced(function* (
+  options: ResumeOptions,
+  control: Omit<Control, "past">
+): Effect.fn.Return<
+  Outcome,
+  ResumeError | EngineError | InvalidOptions | TraceError,
+  Model | RunServices | Scope.Scope
+> {
+  const past = yield* plan(options.traces, options.tools)
+  const session = yield* open({
+    tools: options.tools,
+    codec: past.codec,
+    ...(past.system === "" ? {} : { system: past.system })
+  })
+  return yield* execute(session, past.task, options, { ...control, past: { past, answer: options.answer } })
+})

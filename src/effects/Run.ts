@@ -1,0 +1,232 @@
+/** Runs one task in a session: opens its record, starts its clocks, drives the machine, and says what came of it. */
+
+import { hash } from "node:crypto"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { ArtifactStore } from "../actors/ArtifactStore.ts"
+import { EffectLedger } from "../actors/EffectLedger.ts"
+import { Ids } from "../actors/Ids.ts"
+import { ToolPool } from "../actors/ToolPool.ts"
+import type { TraceInput } from "../actors/TraceEvent.ts"
+import { type RunTrace, type TraceError, type TraceOptions, TraceWriter } from "../actors/TraceWriter.ts"
+import type { ToolSettings } from "../tools/ToolContext.ts"
+import type { AgentEvent } from "./AgentEvent.ts"
+import { cancelled, drive, type Restore, requestStop } from "./AgentLoop.ts"
+import * as Limits from "./Limits.ts"
+import { type Outcome, outcomeOf } from "./Outcome.ts"
+import { Approval, type Approver } from "./Policy.ts"
+import { type CallPolicy, newBudget, nowMillis, type RunContext, type RunSettings, type Session } from "./RunContext.ts"
+import type { Stop } from "./State.ts"
+import { effectVersion, version } from "./Version.ts"
+
+export interface RunOptions {
+  readonly limits?: Partial<Limits.Limits>
+  /** How several calls of one turn are treated. Default `sequential`. */
+  readonly calls?: CallPolicy
+  readonly sampling?: Partial<RunSettings["sampling"]>
+  readonly thinking?: boolean
+  /** Workspace and fixtures of the tools. */
+  readonly settings?: Partial<ToolSettings>
+  readonly trace?: Partial<TraceOptions>
+}
+
+/** Options that cannot be used: which, and what it takes. */
+export class InvalidOptions extends Schema.TaggedError<InvalidOptions>()("InvalidOptions", {
+  message: Schema.String
+}) {}
+
+/** The services a run needs besides its session. */
+export type RunServices = ToolPool | TraceWriter | ArtifactStore | EffectLedger | Ids
+
+const settingsOf = (options: RunOptions, approver: Approver): RunSettings => ({
+  limits: { ...Limits.defaults, ...options.limits },
+  calls: options.calls ?? "sequential",
+  sampling: { temperature: 0, topK: 40, topP: 0.95, seed: 0, ...options.sampling },
+  thinking: options.thinking,
+  tools: { fixtures: {}, ...options.settings },
+  approver
+})
+
+const check = (settings: RunSettings, session: Session): Effect.Effect<void, InvalidOptions> => {
+  const problem = Limits.problemWith(settings.limits)
+  if (problem !== undefined) return Effect.fail(new InvalidOptions({ message: problem }))
+  if (session.busy) {
+    return Effect.fail(
+      new InvalidOptions({ message: "this session already runs a task; open another session or wait" })
+    )
+  }
+  return Effect.void
+}
+
+const opening = (run: RunContext, length: number): ReadonlyArray<TraceInput> => {
+  const { session, settings, trace } = run
+  const { template, ...model } = session.model
+  const { build } = model
+  const tools = session.registry.tools.map(({ contract, hash, name }) => ({
+    name,
+    hash,
+    risk: contract.risk,
+    ledger: contract.ledger
+  }))
+  return [
+    {
+      type: "run_started",
+      step: "run",
+      data: {
+        task: trace.text(run.task),
+        limits: Limits.recorded(settings.limits),
+        calls: settings.calls,
+        render: "verbatim",
+        content: trace.options.content,
+        committed_len: length
+      }
+    },
+    {
+      type: "provenance",
+      step: "run",
+      data: {
+        product: {
+          writ: version,
+          effect: effectVersion,
+          node: process.versions.node,
+          // Also among the facts of the model's build; here because they are what the run depends on.
+          ...(build?.["library"] === undefined ? {} : { library: String(build["library"]) }),
+          ...(build?.["llamaCpp"] === undefined ? {} : { llamaCpp: String(build["llamaCpp"]) })
+        },
+        model: { ...model, ...(template === undefined ? {} : { templateSha256: hash("sha256", template) }) },
+        codec: session.codec.id,
+        codec_reason: session.codecReason,
+        tools,
+        tools_hash: session.registry.hash,
+        system: trace.text(session.system ?? ""),
+        policy: settings.approver.name,
+        sampling: settings.sampling,
+        profile: { thinking: settings.thinking ?? null }
+      }
+    }
+  ]
+}
+
+interface Services {
+  readonly pool: ToolPool["Service"]
+  readonly artifactStore: ArtifactStore["Service"]
+  readonly ledger: EffectLedger["Service"]
+  readonly background: RunContext["background"]
+  readonly clock: Clock.Clock
+}
+
+const contextOf = (
+  session: Session,
+  task: string,
+  runId: string,
+  settings: RunSettings,
+  trace: RunTrace,
+  services: Services,
+  { emit, past }: Pick<Control, "emit" | "past">
+): RunContext => ({
+  ...services,
+  runId,
+  effectRunId: past?.past.rootRunId ?? runId,
+  firstTurn: past?.past.openTurn?.turn ?? past?.past.nextTurn ?? 0,
+  userPending: true,
+  past,
+  task,
+  session,
+  settings,
+  trace,
+  startedAt: nowMillis(services.clock),
+  emit,
+  closed: false,
+  budget: newBudget(),
+  artifacts: [],
+  fingerprints: [],
+  point: "preparing",
+  stopRequest: undefined,
+  current: undefined,
+  open: undefined,
+  queued: undefined
+})
+
+/** Wall time as one timer for the whole run, so that a state costs no timer of its own. */
+const watchWallTime = (run: RunContext): Effect.Effect<void, never, Scope.Scope> => {
+  const { wallMillis } = run.settings.limits
+  if (!Number.isFinite(wallMillis) || wallMillis === 0) return Effect.void
+  const timeUp = Effect.sync(() => requestStop(run, () => ({ _tag: "Limit", kind: "wall_time" })))
+  return Effect.asVoid(
+    Effect.forkScoped(Effect.interruptible(Effect.delay(timeUp, wallMillis)), { startImmediately: true })
+  )
+}
+
+/**
+ * Lets somebody outside stop the run from the moment it exists: cancel it where it is, or (for a replay, which enacts a stop
+ * that was recorded) stop it for a reason of the caller's.
+ */
+export interface Control {
+  readonly emit: (event: AgentEvent) => void
+  /** The run that this one continues. */
+  readonly past?: RunContext["past"]
+  readonly started: (cancel: Effect.Effect<void>, runId: string, stop: (reason: Stop) => void) => void
+}
+
+const record = Effect.fnUntraced(function* (run: RunContext, restore: Restore) {
+  const length = yield* run.session.context.length
+  yield* run.trace.append(...opening(run, length))
+  yield* watchWallTime(run)
+  run.emit({ _tag: "RunStarted", runId: run.runId, tracePath: run.trace.path })
+  const stop = yield* drive(run, restore)
+  return outcomeOf(run, stop)
+})
+
+/** A run that continues another is a part of it: `ROOT-r2`, `ROOT-r3`, … in the root's directory. */
+const nameOf = ({ past }: Control): Effect.Effect<string, never, Ids> =>
+  past === undefined
+    ? Effect.flatMap(Ids, (ids) => ids.run)
+    : Effect.succeed(`${past.past.rootRunId}-r${partOf(past.past.fromRunId) + 1}`)
+
+/** Which part of its logical run a run is, from its name. */
+export const partOf = (runId: string): number => Number(/-r(\d+)$/.exec(runId)?.[1] ?? 1)
+
+/**
+ * Runs `task` to its outcome. However it stops, that is a value; the error channel is for options that cannot be used and
+ * a record that cannot be opened. Interruption closes the record first.
+ */
+export const execute = (
+  session: Session,
+  task: string,
+  options: RunOptions,
+  control: Control
+): Effect.Effect<Outcome, InvalidOptions | TraceError, RunServices> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const settings = settingsOf(options, yield* Approval)
+        yield* check(settings, session)
+        const runId = yield* nameOf(control)
+        const traceOptions = { content: false, tokenEvents: false, ...options.trace }
+        const trace = yield* (yield* TraceWriter).open(runId, traceOptions)
+        const context = yield* Effect.context<never>()
+        const services = {
+          pool: yield* ToolPool,
+          artifactStore: yield* ArtifactStore,
+          ledger: yield* EffectLedger,
+          clock: yield* Clock.Clock,
+          background: (effect: Effect.Effect<void>) => void Effect.runForkWith(context)(effect)
+        }
+        const run = contextOf(session, task, runId, settings, trace, services, control)
+        control.started(
+          Effect.sync(() => requestStop(run, cancelled)),
+          runId,
+          (reason) => requestStop(run, () => reason)
+        )
+        session.busy = true
+        return yield* Effect.ensuring(
+          record(run, restore),
+          Effect.sync(() => {
+            session.busy = false
+          })
+        )
+      })
+    )
+  )

@@ -1,0 +1,184 @@
+/**
+ * What the states of one run share: settings that do not change, services that are open, and the few things that do change
+ * (budget, the open turn, a request to stop). Only the run's own fibers touch it.
+ */
+import type * as Clock from "effect/Clock"
+import type * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type { ArtifactRef, ArtifactStore } from "../actors/ArtifactStore.ts"
+import type { EffectLedger } from "../actors/EffectLedger.ts"
+import type { ToolPool } from "../actors/ToolPool.ts"
+import type { CancelPoint, Content } from "../actors/TraceEvent.ts"
+import type { RunTrace } from "../actors/TraceWriter.ts"
+import type { Codec, RenderOptions, ToolAnswer } from "../engine/codecs/Codec.ts"
+import type { ModelIdentity, ModelSession } from "../engine/Model.ts"
+import type { RegisteredTool, Registry, ValidatedArguments } from "../tools/Registry.ts"
+import type { Answer, ProposedCall, ToolOutcome } from "../tools/ToolCall.ts"
+import type { ToolSettings } from "../tools/ToolContext.ts"
+import type { AgentEvent } from "./AgentEvent.ts"
+import type { Limits } from "./Limits.ts"
+import type { Past } from "./Past.ts"
+import type { Approver } from "./Policy.ts"
+import type { Stop } from "./State.ts"
+import type { Transcript } from "./Transcript.ts"
+
+/** How the calls of one turn are treated: only the first, one after another, or reads side by side. */
+export type CallPolicy = "single" | "sequential" | "parallel"
+
+/** Everything about a run that is decided before it starts. */
+export interface RunSettings {
+  readonly limits: Limits
+  readonly calls: CallPolicy
+  readonly sampling: {
+    readonly temperature: number
+    readonly topK: number
+    readonly topP: number
+    readonly seed: number
+  }
+  readonly thinking: boolean | undefined
+  readonly tools: ToolSettings
+  readonly approver: Approver
+}
+
+/** One call of the open turn, from proposal to answer. `answer` is set exactly once. */
+export interface CallRecord {
+  readonly callId: string
+  readonly proposed: ProposedCall
+  tool?: RegisteredTool
+  arguments?: ValidatedArguments
+  outcome?: ToolOutcome
+  answer?: Answer
+  /** The run stopped before this call had its turn. */
+  skipped?: true
+  /** The ledger already knew what this call came to: nothing ran. */
+  replayed?: true
+}
+
+/** A kept turn whose calls, or whose mistakes, the model has not yet been answered. */
+export interface OpenTurn {
+  readonly turn: number
+  readonly records: ReadonlyArray<CallRecord>
+  readonly feedback?: { readonly code: string; readonly answer: Answer }
+}
+
+/** An answer as the codec renders it. */
+export interface PreparedAnswer extends ToolAnswer {
+  readonly truncated: boolean
+}
+
+/** Answers that wait to be evaluated, with the turn they belong to: one per call, or one feedback. */
+export interface QueuedAnswers {
+  readonly turn: OpenTurn
+  readonly answers: ReadonlyArray<PreparedAnswer>
+}
+
+/** One live conversation with a model: its context, its history, and what is still owed to it. */
+export interface Session {
+  readonly model: ModelIdentity
+  readonly context: ModelSession
+  readonly codec: Codec
+  /** What decided on the codec, for the provenance. */
+  readonly codecReason: string
+  readonly registry: Registry
+  readonly system: string | undefined
+  readonly transcript: Transcript
+  /** Has the system block been evaluated? */
+  opened: boolean
+  /** Answers of an earlier run that stopped before they were evaluated. */
+  owed: QueuedAnswers | undefined
+  busy: boolean
+}
+
+export interface Budget {
+  turns: number
+  toolCalls: number
+  rejected: number
+  skipped: number
+  artifacts: number
+  outputTokens: number
+  prefillTokens: number
+  repairs: number
+  modelMillis: number
+  toolMillis: number
+}
+
+export interface RunContext {
+  readonly runId: string
+  readonly task: string
+  readonly session: Session
+  readonly settings: RunSettings
+  readonly trace: RunTrace
+  readonly pool: ToolPool["Service"]
+  readonly artifactStore: ArtifactStore["Service"]
+  readonly ledger: EffectLedger["Service"]
+  /** The run that effects are keyed under: this one, or the one it resumes. */
+  readonly effectRunId: string
+  /** Turns of the resumed run come first in step names and seeds. */
+  readonly firstTurn: number
+  /** Runs what nobody waits for: outcomes that arrive after their deadline. */
+  readonly background: (effect: Effect.Effect<void>) => void
+  readonly clock: Clock.Clock
+  /** Milliseconds of the Clock at the start. */
+  readonly startedAt: number
+  readonly emit: (event: AgentEvent) => void
+  /** The terminal event is written: the trace takes nothing more. */
+  closed: boolean
+  readonly budget: Budget
+  readonly artifacts: Array<ArtifactRef>
+  /** What calls looked like, newest last, for loop detection. */
+  readonly fingerprints: Array<string>
+  /** The task's text is not in the context yet. */
+  userPending: boolean
+  /** What is to be put back before anything else, in a run that continues another. */
+  past: { readonly past: Past; readonly answer: string | undefined } | undefined
+  /** Where the run is, in the words of a cancellation. */
+  point: CancelPoint
+  /** The first reason to stop that came from outside the current state. */
+  stopRequest: Stop | undefined
+  current: Fiber.Fiber<unknown, unknown> | undefined
+  open: OpenTurn | undefined
+  queued: QueuedAnswers | undefined
+}
+
+export const newBudget = (): Budget => ({
+  turns: 0,
+  toolCalls: 0,
+  rejected: 0,
+  skipped: 0,
+  artifacts: 0,
+  outputTokens: 0,
+  prefillTokens: 0,
+  repairs: 0,
+  modelMillis: 0,
+  toolMillis: 0
+})
+
+/** What the codec needs to know to render for this run. */
+export const renderOptions = (run: RunContext): RenderOptions => ({
+  tools: run.session.registry.specs,
+  ...(run.settings.thinking === undefined ? {} : { thinking: run.settings.thinking })
+})
+
+/** The same for the assistant's opening, which some families print only after a user turn. */
+export const openingOptions = (run: RunContext): RenderOptions => {
+  const last = run.session.transcript.entries.at(-1)
+  return { ...renderOptions(run), after: last?.kind === "tool" || last?.kind === "feedback" ? "answers" : "user" }
+}
+
+/** What follows a kept turn: some families close a turn of calls differently. */
+export const closingOf = (codec: Codec, calls: boolean): Codec["closing"] =>
+  calls ? (codec.closingAfterCalls ?? codec.closing) : codec.closing
+
+/** A tool's name as the trace may hold it: a registered name is in the provenance anyway, any other came from the model. */
+export const toolLabel = (run: RunContext, name: string): Content =>
+  run.session.registry.get(name) === undefined ? run.trace.text(name) : name
+
+/** Milliseconds, with fractions, by the run's clock. */
+export const nowMillis = (clock: Clock.Clock): number => Number(clock.currentTimeNanosUnsafe()) / 1e6
+
+/** Milliseconds of wall time left; `Infinity` without a limit. */
+export const wallLeft = (run: RunContext): number =>
+  run.settings.limits.wallMillis - (nowMillis(run.clock) - run.startedAt)
+
+/** Three decimals are what a microsecond needs, and keep lines short. */
+export const round3 = (millis: number): number => Math.round(millis * 1000) / 1000

@@ -1,0 +1,73 @@
+/** Opens a session: one conversation on one sequence of the model, with a codec that fits and a fixed set of tools. */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import type { Codec } from "../engine/codecs/Codec.ts"
+import * as Families from "../engine/codecs/Families.ts"
+import { EngineError } from "../engine/EngineError.ts"
+import { Model, type ModelIdentity } from "../engine/Model.ts"
+import type { Registry } from "../tools/Registry.ts"
+import type { Session } from "./RunContext.ts"
+import { Transcript } from "./Transcript.ts"
+
+export interface SessionOptions {
+  readonly tools: Registry
+  /** System text. Without one the family's own default is used, if it has one. */
+  readonly system?: string
+  /** A family's id, or a codec. Without it the codec is chosen from the model's own template. */
+  readonly codec?: string | Codec
+}
+
+const refuse = (message: string) => Effect.fail(new EngineError({ reason: "unknown_template", message }))
+
+/** What the model's own template says, for a codec that was asked for by name. */
+const secondOpinion = (chosen: ReturnType<typeof Families.choose>, codec: Codec): string => {
+  if (Result.isFailure(chosen)) return ""
+  return `; the template ${chosen.success.codec.id === codec.id ? "agrees" : "says otherwise"} (${chosen.success.reason})`
+}
+
+const resolve = (
+  identity: ModelIdentity,
+  wanted: string | Codec | undefined
+): Effect.Effect<Families.Chosen, EngineError> => {
+  if (typeof wanted === "object") return Effect.succeed({ codec: wanted, reason: "given by the caller" })
+  if (wanted === undefined && identity.engine === "scripted" && identity.template === undefined) {
+    // A script speaks what it was written in; the default is the family the project's own tests use.
+    const reason = "a script without a template speaks qwen2.5"
+    return Result.match(Families.byId("qwen2.5"), {
+      onFailure: (failure) => refuse(failure.reason),
+      onSuccess: (codec) => Effect.succeed({ codec, reason })
+    })
+  }
+  const chosen = Families.choose({
+    ...(identity.template === undefined ? {} : { template: identity.template }),
+    ...(identity.architecture === undefined ? {} : { architecture: identity.architecture }),
+    name: identity.name
+  })
+  if (wanted === undefined) {
+    return Result.isSuccess(chosen) ? Effect.succeed(chosen.success) : refuse(chosen.failure.reason)
+  }
+  return Result.match(Families.byId(wanted), {
+    onFailure: (failure) => refuse(failure.reason),
+    onSuccess: (codec) => Effect.succeed({ codec, reason: `asked for by name${secondOpinion(chosen, codec)}` })
+  })
+}
+
+export const open = Effect.fnUntraced(function* (
+  options: SessionOptions
+): Effect.fn.Return<Session, EngineError, Model | Scope.Scope> {
+  const model = yield* Model
+  const { codec, reason } = yield* resolve(model.identity, options.codec)
+  return {
+    model: model.identity,
+    context: yield* model.session,
+    codec,
+    codecReason: reason,
+    registry: options.tools,
+    system: options.system,
+    transcript: new Transcript(),
+    opened: false,
+    owed: undefined,
+    busy: false
+  }
+})

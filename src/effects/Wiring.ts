@@ -1,0 +1,137 @@
+/**
+ * Production services of a run, composed. The only file that picks implementations. Engine and pool are loaded when the
+ * layer is built, so importing this costs nothing.
+ */
+
+import { fileURLToPath } from "node:url"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ArtifactStore from "../actors/ArtifactStore.ts"
+import * as EffectLedger from "../actors/EffectLedger.ts"
+import type { LedgerError } from "../actors/EffectLedgerError.ts"
+import * as Ids from "../actors/Ids.ts"
+import type { LlamaOptions } from "../actors/Inference.ts"
+import * as ModelHashes from "../actors/ModelHashes.ts"
+import type { ToolPool } from "../actors/ToolPool.ts"
+import * as TraceWriter from "../actors/TraceWriter.ts"
+import type { EngineError } from "../engine/EngineError.ts"
+import { Model } from "../engine/Model.ts"
+import type { Services } from "./Agent.ts"
+import * as RunDirectory from "./RunDirectory.ts"
+
+export interface WiringOptions {
+  /** A GGUF file. Without it the tiny model that ships, which knows a few tasks and wordings. */
+  readonly model?: string
+  /** Tokens of context. Default 8192, at most what the model was trained for. */
+  readonly contextTokens?: number
+  /** Inference threads. Default: all processors but one; the tiny model is fastest with 1. */
+  readonly threads?: number
+  readonly gpu?: LlamaOptions["gpu"]
+  /** Sessions that may be open at a time; each costs memory. Default 4. */
+  readonly sessions?: number
+  /** A module that exports `registry`; tool threads load it. Default: the built-in tools. */
+  readonly toolkit?: URL
+  /** Tools run in this thread instead of a pool: for tools that are values and need no deadline of their own. */
+  readonly inlineTools?: boolean
+  /** The effect ledger's SQLite file, or `memory`. Default `.writ/ledger.sqlite`. */
+  readonly ledger?: string
+  /** Puts the SHA-256 of the model file into the provenance. Default true. */
+  readonly modelHash?: boolean
+  /** Where hashes of model files are remembered. Default `.writ/model-hashes.json`. */
+  readonly modelHashes?: string
+  /** Files of a run. Default `.writ/runs/<run-id>`. */
+  readonly runDirectory?: (runId: string) => RunDirectory.RunDirectory
+}
+
+/** The model that ships with the package. */
+export const tinyModel: string = fileURLToPath(
+  new URL("../../models/tiny-tool-agent/tiny-tool-agent-q8_0.gguf", import.meta.url)
+)
+
+/** The built-in tools as a module that threads load. */
+export const builtinToolkit: URL = new URL(
+  `../tools/builtin/index${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`,
+  import.meta.url
+)
+
+/** The hash of the model file, known from before or computed now. A file that cannot be hashed cannot be loaded either. */
+const hashOf = (options: WiringOptions): Effect.Effect<string | undefined> => {
+  if (options.modelHash === false) return Effect.succeed(undefined)
+  return Effect.gen(function* () {
+    if (options.modelHashes === undefined) yield* Effect.ignore(RunDirectory.prepareHome)
+    const cache = options.modelHashes ?? RunDirectory.modelHashes
+    return yield* ModelHashes.sha256(options.model ?? tinyModel, cache)
+  }).pipe(Effect.catchTag("EngineError", () => Effect.succeed(undefined)))
+}
+
+/** A model file in its own thread. It is hashed while it loads, so a hash that is not known yet costs no turn of its own. */
+export const layerModel = (options: WiringOptions): Layer.Layer<Model, EngineError> =>
+  Layer.effect(
+    Model,
+    Effect.gen(function* () {
+      const { makeWorker } = yield* Effect.promise(() => import("../actors/Inference.ts"))
+      const load = makeWorker({
+        modelPath: options.model ?? tinyModel,
+        ...(options.sessions === undefined ? {} : { sequences: options.sessions }),
+        ...(options.contextTokens === undefined ? {} : { contextTokens: options.contextTokens }),
+        ...threadsOf(options),
+        ...(options.gpu === undefined ? {} : { gpu: options.gpu })
+      })
+      const [{ model }, fileSha256] = yield* Effect.all([load, hashOf(options)], { concurrency: 2 })
+      return fileSha256 === undefined ? model : { ...model, identity: { ...model.identity, fileSha256 } }
+    })
+  )
+
+/** More threads only slow a model of two million parameters down. */
+const threadsOf = (options: WiringOptions): { readonly threads?: number } => {
+  if (options.threads !== undefined) return { threads: options.threads }
+  return options.model === undefined || options.model === tinyModel ? { threads: 1 } : {}
+}
+
+/** Where tools run. */
+export const layerTools = (options: WiringOptions): Layer.Layer<ToolPool> =>
+  Layer.unwrap(
+    Effect.promise(async () => {
+      const pool = await import("../actors/ToolPool.ts")
+      return options.inlineTools === true
+        ? pool.layerInline()
+        : pool.layerPiscina({ module: options.toolkit ?? builtinToolkit })
+    })
+  )
+
+/** The record of each run in its directory. */
+export const layerTrace = ({ runDirectory }: WiringOptions): Layer.Layer<TraceWriter.TraceWriter> =>
+  runDirectory === undefined
+    ? // What cannot be made is reported when the first trace is opened.
+      Layer.unwrap(
+        Effect.as(
+          Effect.ignore(RunDirectory.prepareHome),
+          TraceWriter.layerFile((runId) => RunDirectory.standard(runId).trace)
+        )
+      )
+    : TraceWriter.layerFile((runId) => runDirectory(runId).trace)
+
+/** The record of effects, which all runs of a directory share. */
+export const layerLedger = ({ ledger }: WiringOptions): Layer.Layer<EffectLedger.EffectLedger, LedgerError> =>
+  ledger === "memory"
+    ? EffectLedger.layerMemory()
+    : Layer.unwrap(
+        Effect.gen(function* () {
+          if (ledger === undefined) yield* Effect.ignore(RunDirectory.prepareHome)
+          const { layerSqlite } = yield* Effect.promise(() => import("../actors/EffectLedgerSqlite.ts"))
+          return layerSqlite({ path: ledger ?? RunDirectory.ledger })
+        })
+      )
+
+/** Everything a run needs: a model in its thread, tools in their pool, record and artifacts on disk. */
+export const layer = (options: WiringOptions = {}): Layer.Layer<Services, EngineError | LedgerError> => {
+  const directory = options.runDirectory ?? RunDirectory.standard
+  return Layer.mergeAll(
+    layerModel(options),
+    layerTools(options),
+    layerTrace(options),
+    ArtifactStore.layerDirectory((runId) => directory(runId).artifacts),
+    layerLedger(options),
+    Ids.layer
+  )
+}

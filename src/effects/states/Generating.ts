@@ -1,0 +1,262 @@
+/**
+ * One speculative turn: streamed through the codec, kept when it became an action, rolled back when it did not.
+ * A plain answer that hits the token limit is continued once; what is still cut then is partial, never an answer.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Stream from "effect/Stream"
+import type { EventData, Role, TraceInput } from "../../actors/TraceEvent.ts"
+import { TraceError } from "../../actors/TraceWriter.ts"
+import type { Action } from "../../engine/codecs/Codec.ts"
+import { opensReasoning } from "../../engine/codecs/Thinking.ts"
+import { EngineError } from "../../engine/EngineError.ts"
+import type { EndReason, GenerationEvent, TurnUsage } from "../../engine/Generation.ts"
+import type { Segment, Span } from "../../engine/Prompt.ts"
+import {
+  type CallRecord,
+  closingOf,
+  nowMillis,
+  type OpenTurn,
+  openingOptions,
+  type RunContext,
+  round3
+} from "../RunContext.ts"
+import { seedOf } from "../Seeds.ts"
+import { admitting, committing, done, type State } from "../State.ts"
+import { TurnReader } from "../TurnReader.ts"
+
+interface Finished {
+  readonly attempt: number
+  readonly reason: EndReason
+  readonly usage: TurnUsage
+}
+
+interface Concluded {
+  readonly action: Action
+  readonly last: Finished
+  readonly span: Span
+}
+
+/** Streams one engine turn to its end. */
+const stream = Effect.fnUntraced(function* (
+  run: RunContext,
+  turn: number,
+  attempt: number,
+  opening: ReadonlyArray<Segment>,
+  reader: TurnReader
+) {
+  const { limits, sampling } = run.settings
+  const seed = seedOf(sampling.seed, turn, attempt)
+  const step = `model-${turn}`
+  let finished: Finished | undefined
+  const committed_len = yield* run.session.context.length
+  if (attempt === 0) run.budget.turns++
+  yield* run.trace.append({
+    type: "model_call_started",
+    step,
+    data: { turn, attempt, seed, max_tokens: limits.outputTokens, committed_len }
+  })
+  const receive = (event: GenerationEvent): Effect.Effect<void, TraceError> => {
+    if (event._tag === "Prefill") {
+      run.emit(event)
+      return Effect.void
+    }
+    if (event._tag === "End") {
+      finished = { attempt, reason: event.reason, usage: event.usage }
+      return Effect.void
+    }
+    run.point = "generation"
+    reader.push(event.text, event.tokens)
+    if (!run.trace.options.tokenEvents) return Effect.void
+    const count = event.tokens.length
+    const data = run.trace.options.content ? { count, ids: event.tokens, text: event.text } : { count }
+    return run.trace.append({ type: "generation_token", step, phase: "decode", data })
+  }
+  const request = { maxTokens: limits.outputTokens, sampling: { ...sampling, seed }, stops: run.session.codec.stops }
+  yield* Stream.runForEach(run.session.context.turn(opening, request), receive)
+  if (finished === undefined) {
+    return yield* new EngineError({ reason: "failed", message: "the engine's turn ended without saying how" })
+  }
+  return finished
+})
+
+const finishedEvent = (
+  run: RunContext,
+  turn: number,
+  { attempt, reason, usage }: Finished,
+  raw: string
+): TraceInput => {
+  run.budget.outputTokens += usage.outputTokens
+  run.budget.prefillTokens += usage.prefillTokens
+  const data: EventData<"model_call_finished"> = {
+    turn,
+    attempt,
+    stop_reason: reason,
+    prefill_tokens: usage.prefillTokens,
+    output_tokens: usage.outputTokens,
+    prefill_ms: round3(usage.prefillMillis),
+    decode_ms: round3(usage.decodeMillis),
+    text: run.trace.text(raw)
+  }
+  return { type: "model_call_finished", step: `model-${turn}`, data }
+}
+
+/** Is there room, and a reason, to let a cut plain answer go on once? */
+const mayContinue = Effect.fnUntraced(function* (run: RunContext, action: Action, first: Finished, opening: number) {
+  if (first.reason !== "length" || action._tag !== "FinalText") return false
+  const used = (yield* run.session.context.length) + opening + first.usage.outputTokens
+  return used + run.settings.limits.outputTokens + 16 <= run.session.model.contextTokens
+})
+
+/** The speculative part: one engine turn, or two when the first was a plain answer cut by the token limit. */
+const speculate = Effect.fnUntraced(function* (run: RunContext, turn: number, reader: TurnReader) {
+  const opening = run.session.codec.opening(openingOptions(run))
+  const first = yield* stream(run, turn, 0, opening, reader)
+  const action = reader.end(first.reason)
+  const size = first.reason === "length" ? yield* run.session.context.measure(opening) : 0
+  if (!(yield* mayContinue(run, action, first, size))) return { action, last: first }
+  yield* run.trace.append(finishedEvent(run, turn, first, reader.raw))
+  reader.reopen()
+  const last = yield* stream(run, turn, 1, [], reader)
+  return { action: reader.end(last.reason), last }
+})
+
+const reasonOf = (run: RunContext, cause: Cause.Cause<EngineError | TraceError>) => {
+  if (Cause.hasDies(cause)) return "defect"
+  if (Cause.hasInterrupts(cause)) return run.stopRequest?._tag === "Limit" ? "limit" : "cancelled"
+  return Cause.squash(cause) instanceof TraceError ? "trace_error" : "engine_error"
+}
+
+const rolledBack = Effect.fnUntraced(function* (
+  run: RunContext,
+  turn: number,
+  reader: TurnReader,
+  cause: Cause.Cause<EngineError | TraceError>
+) {
+  // An engine that is gone cannot roll back and has nothing left to roll back; one that breaks does so after the record.
+  const rolled = yield* Effect.exit(run.session.context.rollback)
+  if (reader.shown) run.emit({ _tag: "Retracted", turn, reason: "rolled_back" })
+  const committed_len = yield* run.session.context.length
+  yield* run.trace.append({
+    type: "turn_rolled_back",
+    step: `model-${turn}`,
+    data: { turn, reason: reasonOf(run, cause), committed_len }
+  })
+  if (Exit.isFailure(rolled) && Cause.hasDies(rolled.cause)) return yield* Effect.die(Cause.squash(rolled.cause))
+})
+
+const roleOf = ({ action, last }: Concluded): Role => {
+  if (action._tag === "ToolCalls") return "assistant_tool_call"
+  if (action._tag === "Malformed") return "assistant_malformed"
+  return last.reason === "length" ? "assistant_partial" : "assistant_final"
+}
+
+const parsedEvent = (run: RunContext, turn: number, action: Action): TraceInput => {
+  const { text } = run.trace
+  const reasoning = action.reasoning === undefined ? {} : { reasoning: text(action.reasoning) }
+  const at = { type: "assistant_action_parsed", step: `model-${turn}`, phase: "parse" } as const
+  if (action._tag === "FinalText") return { ...at, data: { action: "final_text", count: 0, ...reasoning } }
+  if (action._tag === "ToolCalls") {
+    const prose = action.textBefore === "" ? {} : { text: text(action.textBefore) }
+    return { ...at, data: { action: "tool_calls", count: action.calls.length, ...prose, ...reasoning } }
+  }
+  const { code, excerpt, ordinal, partial, position, reason } = action
+  const data = {
+    code,
+    reason: text(reason),
+    excerpt: text(excerpt),
+    position,
+    ...(ordinal === undefined ? {} : { ordinal })
+  }
+  return { ...at, data: { action: "malformed", count: partial.length, ...data, ...reasoning } }
+}
+
+const record = Effect.fnUntraced(function* (run: RunContext, turn: number, reader: TurnReader, concluded: Concluded) {
+  const { action, last, span } = concluded
+  const role = roleOf(concluded)
+  const calls = action._tag === "ToolCalls" ? action.calls : []
+  run.session.transcript.append({
+    kind: "assistant",
+    turn:
+      role === "assistant_tool_call" ? "calls" : (role.slice("assistant_".length) as "final" | "malformed" | "partial"),
+    raw: reader.raw,
+    content: action._tag === "FinalText" ? action.text : action._tag === "ToolCalls" ? action.textBefore : reader.raw,
+    ...(action.reasoning === undefined ? {} : { reasoning: action.reasoning }),
+    calls: calls.map(({ arguments: args, id, name }) => ({
+      name,
+      arguments: args,
+      ...(id === undefined ? {} : { id })
+    })),
+    span
+  })
+  yield* run.trace.append(finishedEvent(run, turn, last, reader.raw), parsedEvent(run, turn, action), {
+    type: "session_state_changed",
+    step: `model-${turn}`,
+    data: { role, span: [span.start, span.end], committed_len: span.end }
+  })
+})
+
+/** What a kept turn is owed: an answer to each of its calls, or feedback. It is owed whether or not the turn gets on the record. */
+const owed = (turn: number, action: Action): OpenTurn | undefined => {
+  if (action._tag === "FinalText") return undefined
+  if (action._tag === "Malformed") {
+    const answer = { ok: false, kind: "malformed_call", errors: [{ path: "", reason: action.reason }] } as const
+    return { turn, records: [], feedback: { code: action.code, answer } }
+  }
+  const records = action.calls.map((proposed): CallRecord => ({ callId: `call-${turn}-${proposed.ordinal}`, proposed }))
+  return { turn, records }
+}
+
+/** What the run does about the action. */
+const follow = (run: RunContext, turn: number, { action, last }: Concluded): State => {
+  if (action._tag === "FinalText") {
+    return last.reason === "length"
+      ? done({ _tag: "Limit", kind: "output_tokens", partialText: action.text })
+      : done({ _tag: "Completed", text: action.text })
+  }
+  if (action._tag === "ToolCalls") {
+    for (const { callId, proposed } of run.open?.records ?? []) {
+      run.emit({ _tag: "CallProposed", callId, tool: proposed.name, arguments: proposed.arguments })
+    }
+    return admitting(turn)
+  }
+  run.emit({ _tag: "Malformed", turn, code: action.code, reason: action.reason })
+  run.budget.rejected++
+  run.budget.repairs++
+  return run.budget.repairs > run.settings.limits.repairs
+    ? committing(turn, { _tag: "Limit", kind: "repairs" })
+    : committing(turn)
+}
+
+export const generating = (run: RunContext, turn: number): Effect.Effect<State, EngineError | TraceError> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      run.point = "prefill"
+      const before = nowMillis(run.clock)
+      const turnsBefore = run.budget.turns
+      const { codec, registry } = run.session
+      const reasoningOpen = opensReasoning(codec, openingOptions(run))
+      const reader = new TurnReader(turn, () => codec.parser({ tools: registry.specs, reasoningOpen }), run.emit)
+      const concluded = yield* restore(speculate(run, turn, reader)).pipe(
+        Effect.flatMap((spoken) =>
+          Effect.map(
+            run.session.context.keep(closingOf(codec, spoken.action._tag === "ToolCalls")),
+            (span): Concluded => ({ ...spoken, span })
+          )
+        ),
+        Effect.onExit((exit) => {
+          run.budget.modelMillis += nowMillis(run.clock) - before
+          // What was stopped before it started leaves nothing to roll back.
+          const began = run.budget.turns > turnsBefore
+          return Exit.isFailure(exit) && began ? rolledBack(run, turn, reader, exit.cause) : Effect.void
+        })
+      )
+      if (reader.shown && concluded.action._tag !== "FinalText") {
+        run.emit({ _tag: "Retracted", turn, reason: concluded.action._tag === "ToolCalls" ? "call" : "malformed" })
+      }
+      run.open = owed(turn, concluded.action)
+      yield* record(run, turn, reader, concluded)
+      return follow(run, turn, concluded)
+    })
+  )

@@ -1,0 +1,222 @@
+/**
+ * Runs a recorded run again: the same loop, with recorded model turns, tool outcomes, decisions and stops in the place of
+ * model, tools, people and clocks. The same events come out, or the first one that did not is named. Nothing is executed
+ * and no model is needed. What is not compared is listed in TraceCompare.ts.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as ArtifactStore from "../../actors/ArtifactStore.ts"
+import { EffectLedger } from "../../actors/EffectLedger.ts"
+import { Ids } from "../../actors/Ids.ts"
+import { ToolPool } from "../../actors/ToolPool.ts"
+import { schemaId } from "../../actors/TraceEvent.ts"
+import { type RunTrace, type TraceOptions, TraceWriter } from "../../actors/TraceWriter.ts"
+import type { EngineError } from "../../engine/EngineError.ts"
+import { Model, type ModelIdentity } from "../../engine/Model.ts"
+import type { Registry } from "../../tools/Registry.ts"
+import { defaults, type Limits } from "../Limits.ts"
+import { Approval } from "../Policy.ts"
+import { type Control, execute, type RunOptions } from "../Run.ts"
+import type { Session } from "../RunContext.ts"
+import { open } from "../Session.ts"
+import { playback } from "./ReplayModel.ts"
+import { type Divergence, type Ending, type StoppedAt, Tape } from "./ReplayTape.ts"
+import * as ReplayTools from "./ReplayTools.ts"
+import type { TraceRecord } from "./TraceReader.ts"
+
+export type { Divergence, StoppedAt } from "./ReplayTape.ts"
+
+/** A trace that cannot be replayed at all, and why. */
+export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError", { message: Schema.String }) {}
+
+export interface ReplayOptions {
+  /** The tools the run had. Others are a divergence of the provenance. */
+  readonly tools: Registry
+}
+
+export interface ReplayVerdict {
+  /** Everything that was compared came out as recorded. */
+  readonly same: boolean
+  /** Events that came out as recorded. */
+  readonly compared: number
+  readonly divergence?: Divergence
+  /** The record ends before the run does: as far as it goes, it was compared. */
+  readonly stoppedAt?: StoppedAt
+}
+
+/** A recorded run, taken apart. */
+interface Recording {
+  readonly runId: string
+  readonly task: string
+  readonly system: string
+  readonly codec: string
+  readonly codecReason: string
+  readonly policy: string
+  readonly identity: ModelIdentity
+  readonly options: RunOptions
+  readonly limits: Limits
+}
+
+const refuse = (message: string) => Effect.fail(new ReplayError({ message }))
+
+const limitsOf = (recorded: TraceRecord["data"][string]): Limits => {
+  const known = recorded as Readonly<Record<string, number | null>>
+  const named = Object.keys(defaults) as Array<keyof Limits>
+  return Object.fromEntries(named.map((name) => [name, known[name] ?? Infinity])) as unknown as Limits
+}
+
+const takeApart = (started: TraceRecord, provenance: TraceRecord, records: ReadonlyArray<TraceRecord>): Recording => {
+  const { calls, limits, task } = started.data
+  const { codec, codec_reason, model, policy, profile, sampling, system } = provenance.data
+  const thinking = (profile as { readonly thinking?: boolean | null } | undefined)?.thinking
+  return {
+    runId: started.run_id,
+    task: String(task),
+    system: String(system),
+    codec: String(codec),
+    codecReason: String(codec_reason),
+    policy: String(policy),
+    identity: model as ModelIdentity,
+    limits: limitsOf(limits),
+    options: {
+      limits: limitsOf(limits),
+      calls: calls as never,
+      sampling: sampling as never,
+      ...(typeof thinking === "boolean" ? { thinking } : {}),
+      trace: { content: true, tokenEvents: records.some(({ event_type: type }) => type === "generation_token") }
+    }
+  }
+}
+
+/** What can be replayed, or why not. */
+const read = (records: ReadonlyArray<TraceRecord>): Effect.Effect<Recording, ReplayError> => {
+  const [started, provenance] = records
+  if (started === undefined) return refuse("the trace is empty")
+  if (started.schema !== schemaId) return refuse(`only traces of ${schemaId} can be replayed`)
+  if (started.event_type !== "run_started") return refuse("the trace does not begin with run_started")
+  if (started.data["content"] !== true) {
+    return refuse("the trace holds no content; only a run recorded with --trace-content can be replayed")
+  }
+  if (provenance?.event_type !== "provenance") return refuse("the trace does not say what the run was made of")
+  if (records.some(({ run_id: id }) => id !== started.run_id)) return refuse("the trace holds more than one run")
+  if (started.data["committed_len"] !== 0 || records.some(({ event_type: type }) => type === "run_resumed")) {
+    return refuse("the run continued a session whose beginning is not in this trace")
+  }
+  return Effect.succeed(takeApart(started, provenance, records))
+}
+
+/** No time passes: what a clock caused is on the record. */
+const frozen: Clock.Clock = {
+  currentTimeMillisUnsafe: () => 0,
+  currentTimeMillis: Effect.succeed(0),
+  currentTimeNanosUnsafe: () => 0n,
+  currentTimeNanos: Effect.succeed(0n),
+  monotonicTimeNanosUnsafe: () => 0n,
+  monotonicTimeNanos: Effect.succeed(0n),
+  sleep: () => Effect.never
+}
+
+const identical = <A>(value: A): A => value
+
+/** A trace that is compared instead of kept. */
+const trace = (tape: Tape, options: TraceOptions): RunTrace => ({
+  options,
+  path: undefined,
+  append: (...events) =>
+    Effect.suspend(() => {
+      tape.take(events)
+      const failure = tape.writeFailure()
+      return failure === undefined ? Effect.void : Effect.fail(failure)
+    }),
+  offer: (event) => tape.take([event]),
+  length: () => tape.compared,
+  text: identical,
+  json: identical,
+  digest: identical
+})
+
+const controlOf = (tape: Tape): Control => ({
+  emit: () => {},
+  started: (_cancel, _runId, stop) => {
+    tape.stopRun = stop
+  }
+})
+
+/** The run again, against the tape. */
+const again = Effect.fnUntraced(function* (recording: Recording, tape: Tape, tools: Registry) {
+  const { codec, codecReason, identity, limits, options, policy, runId, system, task } = recording
+  const named = { tools, codec, ...(system === "" ? {} : { system }) }
+  const opened: Session = yield* open(named).pipe(
+    Effect.provideService(Model, { ...noModel, identity }),
+    Effect.mapError((error: EngineError) => new ReplayError({ message: error.message }))
+  )
+  const model = playback(tape, opened.codec, identity, limits.outputTokens)
+  const context = yield* Effect.orDie(model.session)
+  const published: ReplayTools.Published = new WeakMap()
+  const memory = Context.get(yield* Layer.build(ArtifactStore.layerMemory), ArtifactStore.ArtifactStore)
+  const services = Context.empty().pipe(
+    Context.add(ToolPool, ReplayTools.pool(tape, published)),
+    Context.add(ArtifactStore.ArtifactStore, ReplayTools.artifacts(tape, published, memory)),
+    Context.add(EffectLedger, ReplayTools.ledger(tape)),
+    Context.add(Ids, Ids.of({ run: Effect.succeed(runId) })),
+    Context.add(TraceWriter, TraceWriter.of({ open: (_runId, options) => Effect.succeed(trace(tape, options)) })),
+    Context.add(Approval, ReplayTools.approver(tape, policy)),
+    Context.add(Clock.Clock, frozen)
+  )
+  const session: Session = { ...opened, codecReason, context }
+  // A defect that is on the record is one of this run too; any other shows in the events.
+  return yield* Effect.exit(Effect.provideContext(execute(session, task, options, controlOf(tape)), services))
+})
+
+/** Stands in while the codec is looked up; nothing is asked of it. */
+const noModel: Pick<Model["Service"], "tokenize" | "session"> = {
+  tokenize: () => Effect.succeed([]),
+  session: Effect.succeed({
+    commit: () => Effect.never,
+    turn: () => {
+      throw new Error("nothing is generated")
+    },
+    keep: () => Effect.never,
+    rollback: Effect.void,
+    length: Effect.succeed(0),
+    measure: () => Effect.succeed(0)
+  })
+}
+
+const endedEarly = (tape: Tape, ending: Ending): ReplayVerdict =>
+  ending._tag === "Diverged"
+    ? { same: false, compared: tape.compared, divergence: ending.divergence }
+    : { same: true, compared: tape.compared, stoppedAt: ending.stoppedAt }
+
+const complete = (tape: Tape): ReplayVerdict => {
+  const missing = tape.records[tape.compared]
+  if (missing === undefined) return { same: true, compared: tape.compared }
+  const { event_type: eventType, seq } = missing
+  const divergence = { seq, eventType, path: "event_type", recorded: eventType, replayed: undefined }
+  return { same: false, compared: tape.compared, divergence }
+}
+
+/** Replays a run from the events of its trace, in order, and compares. */
+export const replay = (
+  records: ReadonlyArray<TraceRecord>,
+  options: ReplayOptions
+): Effect.Effect<ReplayVerdict, ReplayError> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const recording = yield* read(records)
+      const tape = new Tape(records)
+      const finished = Effect.map(again(recording, tape, options.tools), (exit): Exit.Exit<unknown, unknown> => exit)
+      const first = yield* Effect.raceFirst(finished, Deferred.await(tape.ended))
+      const early = yield* Deferred.poll(tape.ended)
+      if (early._tag === "Some") return endedEarly(tape, yield* early.value)
+      if (Exit.isExit(first) && Exit.isFailure(first) && tape.compared === 0) {
+        return yield* refuse("the run's options cannot be used")
+      }
+      return complete(tape)
+    })
+  )

@@ -1,0 +1,257 @@
+/**
+ * A recorded run as the script of its own repetition. Holds the place in the record, compares what the repetition writes
+ * with what is there, and answers what came next: a span, a turn, an outcome, a decision, a stop, a failure. Runs nothing.
+ *
+ *   the loop ── asks ──> model, tools, ledger, approver ── "what came next?" ──> tape
+ *       └────── writes events ───────── compared one by one, in order ─────────────^
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import { type TraceInput, terminalTypes } from "../../actors/TraceEvent.ts"
+import { TraceError } from "../../actors/TraceWriter.ts"
+import { EngineError } from "../../engine/EngineError.ts"
+import type { ToolOutcome } from "../../tools/ToolCall.ts"
+import type { Stop } from "../State.ts"
+import { type Difference, differenceOf } from "./TraceCompare.ts"
+import type { TraceRecord } from "./TraceReader.ts"
+
+/** The first event that did not come out as recorded. */
+export interface Divergence extends Difference {
+  readonly seq: number
+  readonly eventType: string
+}
+
+/** The record ends here, or cannot be followed further. */
+export interface StoppedAt {
+  readonly seq: number
+  readonly reason: string
+}
+
+/** What a repetition came to before its end. */
+export type Ending =
+  | { readonly _tag: "Diverged"; readonly divergence: Divergence }
+  | { readonly _tag: "Stopped"; readonly stoppedAt: StoppedAt }
+
+/** A defect that is on the record, enacted. Reads as the recorded one does. */
+export class ReplayedDefect extends Error {
+  override toString(): string {
+    return this.message
+  }
+}
+
+/** Events that only give the calls of an open turn their answers after the run was told to stop. */
+const answersUncommitted = new Set(["tool_result_uncommitted", "call_skipped", "feedback_uncommitted", "late_outcome"])
+
+/** Events that may stand between two steps of the loop without being one. */
+const inBetween = new Set(["generation_token", "late_outcome"])
+
+const messages = new Set(["message_committed", "tool_result_committed", "feedback_committed", "late_outcome"])
+const keeping = new Set(["model_call_finished", "assistant_action_parsed", "late_outcome"])
+
+/** How many times other fibers are let go first before waiting for an event counts as waiting for ever. */
+const patience = 256
+
+export class Tape {
+  readonly records: ReadonlyArray<TraceRecord>
+  readonly terminal: TraceRecord | undefined
+  /** Done when the repetition need not go on. */
+  readonly ended: Deferred.Deferred<Ending> = Deferred.makeUnsafe()
+  /** Tells the run to stop; set when there is a run. */
+  stopRun: (stop: Stop) => void = () => {}
+  /** Whom to tell of outcomes that arrived late, by call. */
+  readonly late: Map<string, (outcome: ToolOutcome) => void> = new Map()
+  readonly #closing: number
+  #at = 0
+  #over = false
+
+  constructor(records: ReadonlyArray<TraceRecord>) {
+    this.records = records
+    const last = records.at(-1)
+    this.terminal = last !== undefined && terminalTypes.has(last.event_type) ? last : undefined
+    let closing = this.terminal === undefined ? records.length : records.length - 1
+    while (this.terminal !== undefined && closing > 0 && answersUncommitted.has(records[closing - 1]!.event_type))
+      closing--
+    this.#closing = closing
+  }
+
+  /** Events that came out as recorded. */
+  get compared(): number {
+    return this.#at
+  }
+
+  get over(): boolean {
+    return this.#over
+  }
+
+  /** The reason that stopped the run from outside, if that is how it ended. */
+  get stop(): Stop | undefined {
+    const { data, event_type: type } = this.terminal ?? { data: {} as TraceRecord["data"], event_type: "" }
+    if (type === "run_cancelled") return { _tag: "Cancelled", at: data["at"] as never }
+    if (type === "run_terminated" && data["limit_hit"] === "wall_time") return { _tag: "Limit", kind: "wall_time" }
+    return undefined
+  }
+
+  /** The event that was written last. */
+  get previous(): TraceRecord | undefined {
+    return this.records[this.#at - 1]
+  }
+
+  /** The next event that is a step of the loop, and its place. */
+  readonly next = (from: number = this.#at): { readonly at: number; readonly record: TraceRecord } | undefined => {
+    for (let at = from; at < this.records.length; at++) {
+      const record = this.records[at]!
+      if (!inBetween.has(record.event_type)) return { at, record }
+    }
+    return undefined
+  }
+
+  /** Events from here on that are of `type` and about `call`; the first one. */
+  readonly find = (type: string, call: string): { readonly at: number; readonly record: TraceRecord } | undefined => {
+    const at = this.records.findIndex(
+      ({ data, event_type }, index) => index >= this.#at && event_type === type && data["call"] === call
+    )
+    return at < 0 ? undefined : { at, record: this.records[at]! }
+  }
+
+  /** The tokens generated from here on, as far as they were recorded one by one. */
+  readonly tokens = (): ReadonlyArray<TraceRecord> => {
+    const end = this.next()?.at ?? this.records.length
+    return this.records.slice(this.#at, end).filter(({ event_type: type }) => type === "generation_token")
+  }
+
+  /** The span of what is committed (or kept) next; none if the record says that it was not. */
+  readonly span = (kind: "message" | "turn"): { readonly start: number; readonly end: number } | undefined => {
+    const before = kind === "message" ? messages : keeping
+    for (let at = this.#at; at < this.records.length; at++) {
+      const { data, event_type: type } = this.records[at]!
+      const role = String(data["role"])
+      if (type === "session_state_changed" && role.startsWith("assistant_") === (kind === "turn")) {
+        const [start, end] = data["span"] as readonly [number, number]
+        return { start, end }
+      }
+      if (!before.has(type)) return undefined
+    }
+    return undefined
+  }
+
+  /** Compares events with the record and moves on. */
+  readonly take = (events: ReadonlyArray<TraceInput>): void => {
+    for (const event of events) {
+      if (this.#over) return
+      const recorded = this.records[this.#at]
+      const found = recorded === undefined ? undefined : differenceOf(recorded, event)
+      if (recorded === undefined) this.#outOfRecord(event)
+      else if (found !== undefined) this.diverge(found)
+      else this.#at++
+    }
+    if (this.#over) return
+    this.#tellLate()
+    if (this.#at >= this.#closing && this.stop !== undefined) this.stopRun(this.stop)
+  }
+
+  /** The failure of writing the events just taken, where the record shows that they could not be written at once. */
+  readonly writeFailure = (): TraceError | undefined => {
+    if (this.#over || this.terminal?.data["class"] !== "trace") return undefined
+    const next = this.records[this.#at]
+    const { data, event_type: type } = this.previous ?? { data: {} as TraceRecord["data"], event_type: "" }
+    const unstarted = type === "tool_execution_started" && this.#wasNotExecuted(String(data["call"]))
+    const unspoken = next?.event_type === "turn_rolled_back" && next.data["reason"] === "trace_error"
+    if (!unstarted && !unspoken && this.#at !== this.#closing) return undefined
+    return new TraceError({ operation: "append", message: String(this.terminal.data["error"]) })
+  }
+
+  #wasNotExecuted(call: string): boolean {
+    return this.find("tool_execution_finished", call)?.record.data["failure_kind"] === "not_executed"
+  }
+
+  #outOfRecord(event: TraceInput): void {
+    if (this.terminal === undefined) this.#stopHere()
+    else this.diverge({ path: "event_type", recorded: undefined, replayed: event.type })
+  }
+
+  #stopHere(): void {
+    const reason = "the record ends here without saying how the run ended"
+    this.#end({ _tag: "Stopped", stoppedAt: { seq: this.records.length, reason } })
+  }
+
+  /** Outcomes that arrived late are offered by the pool at the place they are recorded at. */
+  #tellLate(): void {
+    const recorded = this.records[this.#at]
+    if (this.#over || recorded?.event_type !== "late_outcome") return
+    const call = String(recorded.data["call"])
+    const tell = this.late.get(call)
+    this.late.delete(call)
+    tell?.(
+      recorded.data["ok"] === true
+        ? { _tag: "Succeeded", result: null, artifacts: [], millis: 0 }
+        : { _tag: "Failed", kind: recorded.data["failure_kind"] as never, errors: [], effect: "unknown", millis: 0 }
+    )
+  }
+
+  /** The repetition is not what the record says, at the next event. */
+  readonly diverge = (found: Difference): void => {
+    const recorded = this.records[this.#at]
+    const eventType = recorded?.event_type ?? String(found.replayed)
+    this.#end({ _tag: "Diverged", divergence: { seq: recorded?.seq ?? this.records.length, eventType, ...found } })
+  }
+
+  #end(ending: Ending): void {
+    this.#over = true
+    Deferred.doneUnsafe(this.ended, Effect.succeed(ending))
+  }
+
+  /** Waits until the next event is the one at `at`: whatever runs side by side ends in the recorded order. */
+  readonly reach = (at: number, what: string): Effect.Effect<void> => {
+    const wait = (seen: number, rounds: number): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        if (this.#over) return Effect.never
+        if (this.#at >= at) return Effect.void
+        if (this.#at === seen && rounds >= patience) {
+          this.diverge({ path: "event_type", recorded: this.records[this.#at]?.event_type, replayed: what })
+          return Effect.never
+        }
+        return Effect.andThen(Effect.yieldNow, wait(this.#at, this.#at === seen ? rounds + 1 : 0))
+      })
+    return wait(this.#at, 0)
+  }
+
+  /** Stops the run as it was stopped and waits to be interrupted by that. */
+  readonly enactStop = (otherwise: Stop): Effect.Effect<never> =>
+    Effect.suspend(() => {
+      if (!this.#over) this.stopRun(this.stop ?? otherwise)
+      return Effect.never
+    })
+
+  /** What happened where the record has no result for what the loop asks for now: a stop, a failure, a defect, or its end. */
+  readonly interruption = (what: string): Effect.Effect<never, EngineError> =>
+    Effect.suspend(() => {
+      if (this.#over) return Effect.never
+      const next = this.next()
+      if (next === undefined) {
+        this.#stopHere()
+        return Effect.never
+      }
+      const { data, event_type: type } = next.record
+      const ends = type === "turn_rolled_back" || next.at >= this.#closing
+      if (ends && this.stop !== undefined) return this.enactStop(this.stop)
+      const reason = type === "turn_rolled_back" ? data["reason"] : undefined
+      if (reason === "cancelled") return this.enactStop({ _tag: "Cancelled", at: "generation" })
+      if (reason === "limit") return this.enactStop({ _tag: "Limit", kind: "wall_time" })
+      const failure = ends ? this.#failure() : undefined
+      if (failure !== undefined) return failure
+      this.diverge({ path: "event_type", recorded: type, replayed: what })
+      return Effect.never
+    })
+
+  #failure(): Effect.Effect<never, EngineError> | undefined {
+    const { data, event_type: type } = this.terminal ?? { data: {} as TraceRecord["data"], event_type: "" }
+    if (type === "run_terminated" && data["reason"] === "context_exhausted") {
+      return Effect.fail(new EngineError({ reason: "context_overflow", message: String(data["detail"]) }))
+    }
+    if (type !== "run_failed") return this.terminal === undefined ? Effect.never : undefined
+    const message = String(data["error"])
+    return data["class"] === "defect"
+      ? Effect.die(new ReplayedDefect(message))
+      : Effect.fail(new EngineError({ reason: "failed", message }))
+  }
+}

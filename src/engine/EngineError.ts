@@ -1,0 +1,31 @@
+/** What an engine can fail with. One class, closed reasons; each names the remedy in `message`. */
+import * as Schema from "effect/Schema"
+
+export const EngineReason = Schema.Literals([
+  /** The file is not there, or is a directory. */
+  "missing_file",
+  /** Not a GGUF, cut short, damaged, or of a version this build cannot read. */
+  "bad_file",
+  "not_enough_memory",
+  /** The inference library is not installed or has no binary for this machine. */
+  "unavailable",
+  /** The prompt or the turn does not fit the context; nothing was evaluated. */
+  "context_overflow",
+  /** No session is free. */
+  "no_session",
+  /** The engine thread or process died, or stopped answering. */
+  "lost",
+  /** The request itself was wrong (a closed session, a turn already open, an empty script). */
+  "bad_request",
+  /** The model's file has no template, or one no codec knows. */
+  "unknown_template",
+  "failed"
+])
+export type EngineReason = typeof EngineReason.Type
+
+export class EngineError extends Schema.TaggedError<EngineError>()("EngineError", {
+  reason: EngineReason,
+  /** One or two sentences: what happened, where (file name), what to do. */
+  message: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}

@@ -1,0 +1,34 @@
+/** One turn of a model: what is asked of the engine and what it streams back. */
+
+/** Sampling of one turn. `temperature` 0 is greedy and ignores the rest. `seed` is derived per turn and always explicit. */
+export interface Sampling {
+  readonly temperature: number
+  readonly topK: number
+  readonly topP: number
+  readonly seed: number
+}
+
+export interface TurnRequest {
+  /** Tokens the turn may generate, at least 1. */
+  readonly maxTokens: number
+  readonly sampling: Sampling
+  /** Texts that end the turn; the text up to and including the stop is part of it. */
+  readonly stops: ReadonlyArray<string>
+}
+
+/** `eog`: the model ended its turn. `stop`: a stop text was written. `length`: `maxTokens` were generated. */
+export type EndReason = "eog" | "stop" | "length"
+
+export interface TurnUsage {
+  /** Tokens evaluated before the first new one: the turn's own prompt plus what was not in the cache. */
+  readonly prefillTokens: number
+  readonly outputTokens: number
+  readonly prefillMillis: number
+  readonly decodeMillis: number
+}
+
+export type GenerationEvent =
+  | { readonly _tag: "Prefill"; readonly done: number; readonly total: number }
+  /** Text that is complete characters, and the token ids it came from. The end-of-turn token is never part of it. */
+  | { readonly _tag: "Piece"; readonly text: string; readonly tokens: ReadonlyArray<number> }
+  | { readonly _tag: "End"; readonly reason: EndReason; readonly usage: TurnUsage }

@@ -1,0 +1,239 @@
+/**
+ * One sequence of the KV cache and the token log that explains it. The log is the truth: its first `fed` tokens are in
+ * the cache, at most one more is pending (known, not yet evaluated). Plain promises; one caller at a time, who must not
+ * let two calls overlap. Knows tokens, not segments, turns or boundaries.
+ */
+
+import { clearInterval, setInterval } from "node:timers"
+import type { LlamaContextSequence, LlamaModel, Token } from "node-llama-cpp"
+import { EngineError } from "./EngineError.ts"
+import type { EndReason, Sampling } from "./Generation.ts"
+import { type Control, Stopped } from "./LlamaControl.ts"
+
+/** A place to come back to. */
+export interface Mark {
+  readonly length: number
+  readonly fed: number
+}
+
+/** Set by whoever wants the running call to end at its next boundary. */
+export interface Cancel {
+  cancelled: boolean
+}
+
+/** Counts of one engine, only growing. */
+export interface Counters {
+  evaluatedTokens: number
+  erasedTokens: number
+  turns: number
+}
+
+export interface SequenceOptions {
+  readonly model: LlamaModel
+  readonly sequence: LlamaContextSequence
+  readonly control: Control
+  readonly counters: Counters
+  readonly chunkTokens: number
+  readonly stallMillis: number
+  readonly contextTokens: number
+  /** Compare the whole cache with the log after each call, not only the lengths. */
+  readonly verify: boolean
+}
+
+export class LlamaSequence {
+  readonly #options: SequenceOptions
+  readonly #sequence: LlamaContextSequence
+  #log: Array<number> = []
+  #broken: EngineError | undefined
+  readonly #timer: NodeJS.Timeout
+  /** When the running native call began, and how to fail it. */
+  #since = 0
+  #waiting: ((cause: EngineError) => void) | undefined
+
+  constructor(options: SequenceOptions) {
+    this.#options = options
+    this.#sequence = options.sequence
+    this.#timer = setInterval(() => this.#watch(), Math.max(10, options.stallMillis / 4))
+    this.#timer.unref()
+  }
+
+  get length(): number {
+    return this.#log.length
+  }
+
+  /** Tokens evaluated, and the pending one if there is one. */
+  snapshot(): { readonly kv: ReadonlyArray<number>; readonly pending: ReadonlyArray<number> } {
+    const kv = this.#sequence.contextTokens
+    return { kv, pending: this.#log.slice(kv.length) }
+  }
+
+  /** The log's last tokens, at most `count`. */
+  last(count: number): ReadonlyArray<number> {
+    return this.#log.slice(-count)
+  }
+
+  /** The present place; on models whose state cannot be cut anywhere a checkpoint makes coming back cheap. */
+  async mark(): Promise<Mark> {
+    this.#check()
+    if (this.#sequence.needsCheckpoints) await this.#native(() => this.#sequence.takeCheckpoint())
+    return { length: this.#log.length, fed: this.#sequence.nextTokenIndex }
+  }
+
+  /** Forgets everything after `mark`, in the cache and in the log. Not cancellable. */
+  async rollback(mark: Mark): Promise<void> {
+    const end = this.#sequence.nextTokenIndex
+    if (this.#broken !== undefined || this.#options.control.stopped()) return
+    if (end > mark.fed) {
+      await this.#native(() => this.#sequence.eraseContextTokenRanges([{ start: mark.fed, end }]))
+      this.#options.counters.erasedTokens += end - mark.fed
+    }
+    this.#log.length = mark.length
+    if (this.#sequence.nextTokenIndex !== mark.fed) {
+      throw this.#break(`rollback reached token ${this.#sequence.nextTokenIndex} instead of ${mark.fed}`)
+    }
+    this.verify()
+  }
+
+  /** Refuses what would not fit, before anything is evaluated. */
+  room(tokens: number, what: string): EngineError | undefined {
+    const needed = this.#log.length + tokens
+    if (needed <= this.#options.contextTokens) return undefined
+    return new EngineError({
+      reason: "context_overflow",
+      message:
+        `${what} would make ${needed} tokens, the context holds ${this.#options.contextTokens}. ` +
+        "Shorten the conversation, or open the model with a larger context."
+    })
+  }
+
+  /** Appends tokens and evaluates all but the last, in chunks; cancel and stop are looked at between chunks. */
+  async append(tokens: ReadonlyArray<number>, cancel: Cancel, progress?: (done: number) => void): Promise<void> {
+    this.#check()
+    for (const token of tokens) this.#log.push(token)
+    const { chunkTokens, counters } = this.#options
+    const start = this.#sequence.nextTokenIndex
+    const end = this.#log.length - 1
+    for (let at = start; at < end; ) {
+      this.#look(cancel)
+      const chunk = this.#log.slice(at, Math.min(at + chunkTokens, end)) as Array<Token>
+      await this.#native(() => this.#sequence.evaluateWithoutGeneratingNewTokens(chunk))
+      counters.evaluatedTokens += chunk.length
+      at += chunk.length
+      progress?.(at - start)
+    }
+    this.#look(cancel)
+    this.verify()
+  }
+
+  /**
+   * Generates after what is pending, in one native evaluation with one random stream. `onToken` says when to stop. The
+   * end token is not added to the log; after any other end the last token is pending.
+   */
+  async generate(
+    sampling: Sampling,
+    maxTokens: number,
+    cancel: Cancel,
+    onToken: (token: number) => boolean
+  ): Promise<EndReason> {
+    this.#check()
+    const { counters, model } = this.#options
+    let feed = (await this.#pending()) as Array<Token>
+    const iterator = this.#sequence.evaluate(feed, {
+      temperature: sampling.temperature,
+      topK: sampling.topK,
+      topP: sampling.topP,
+      seed: sampling.seed >>> 0,
+      yieldEogToken: true
+    })
+    try {
+      for (let count = 0; count < maxTokens; count++) {
+        this.#look(cancel)
+        const next = await this.#native(() => iterator.next())
+        counters.evaluatedTokens += feed.length
+        if (next.done === true) throw this.#break("generation ended without an end token")
+        const token = next.value
+        if (model.isEogToken(token)) return "eog"
+        this.#log.push(token)
+        feed = [token]
+        if (onToken(token)) return "stop"
+      }
+      return "length"
+    } finally {
+      if (this.#broken === undefined) await this.#options.control.closing(5_000, () => iterator.return())
+      this.verify()
+    }
+  }
+
+  /** Frees the slot. A sequence that stopped answering keeps its slot: freeing it would corrupt the next one there. */
+  async dispose(): Promise<void> {
+    clearInterval(this.#timer)
+    if (this.#broken !== undefined) return
+    await this.#options.control.closing(5_000, () => this.#sequence.dispose())
+  }
+
+  /** What the log holds and the cache does not; re-evaluates the last token where everything is in the cache. */
+  async #pending(): Promise<Array<number>> {
+    const fed = this.#sequence.nextTokenIndex
+    if (fed === this.#log.length && fed > 0) {
+      await this.#native(() => this.#sequence.eraseContextTokenRanges([{ start: fed - 1, end: fed }]))
+      return this.#log.slice(fed - 1)
+    }
+    return this.#log.slice(fed)
+  }
+
+  /** Lengths agree always, contents where asked for. */
+  verify(): void {
+    if (this.#broken !== undefined) return
+    const fed = this.#sequence.nextTokenIndex
+    if (fed > this.#log.length) throw this.#break(`the cache holds ${fed} tokens, the log ${this.#log.length}`)
+    if (!this.#options.verify) return
+    const kv = this.#sequence.contextTokens
+    const wrong = kv.findIndex((token, index) => token !== this.#log[index])
+    if (wrong >= 0) throw this.#break(`cache and log differ at token ${wrong}`)
+  }
+
+  #look(cancel: Cancel): void {
+    if (cancel.cancelled || this.#options.control.stopped()) throw new Stopped()
+  }
+
+  #check(): void {
+    if (this.#broken !== undefined) throw this.#broken
+  }
+
+  #break(what: string): EngineError {
+    this.#broken = new EngineError({
+      reason: "failed",
+      message: `The engine lost track of a session: ${what}. Close the session and open another.`
+    })
+    return this.#broken
+  }
+
+  /** One native call that must come back within the stall limit. */
+  #native<A>(run: () => Promise<A>): Promise<A> {
+    return new Promise<A>((resolve, reject) => {
+      this.#since = performance.now()
+      this.#waiting = reject
+      this.#options.control.native(run).then(
+        (value) => {
+          this.#waiting = undefined
+          resolve(value)
+        },
+        (cause) => {
+          this.#waiting = undefined
+          reject(cause)
+        }
+      )
+    })
+  }
+
+  /** Fails a native call that has been out for too long. One timer per sequence: one per call costs as much as a token. */
+  #watch(): void {
+    const { stallMillis } = this.#options
+    if (this.#waiting === undefined || performance.now() - this.#since < stallMillis) return
+    this.#broken = new EngineError({
+      reason: "lost",
+      message: `The engine made no progress for ${Math.round(stallMillis / 1000)} s. Close the session and open another.`
+    })
+    this.#waiting(this.#broken)
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * The seam to an inference backend. A session owns one sequence of tokens. Its log only grows by `commit` and `keep`;
+ * a turn is speculative until kept, and anything that ends a turn early (interruption, failure, `rollback`) puts the
+ * session back to the boundary before it.
+ *
+ * ```text
+ *   commit(segments)*  ->  turn(request): stream  ->  keep(closing) | rollback
+ *        boundary             speculative                boundary
+ * ```
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { EngineError } from "./EngineError.ts"
+import type { GenerationEvent, TurnRequest } from "./Generation.ts"
+import type { Segment, Span } from "./Prompt.ts"
+
+/** Who is answering. Plain data; goes into the trace's provenance. */
+export interface ModelIdentity {
+  readonly engine: "llama" | "scripted"
+  /** A name for people: the file's base name, or what a script calls itself. */
+  readonly name: string
+  /** Tokens a session can hold. */
+  readonly contextTokens: number
+  /** The chat template the model came with, if any. */
+  readonly template?: string
+  readonly architecture?: string
+  readonly quantization?: string
+  readonly fileBytes?: number
+  /** SHA-256 of the model file in hex. */
+  readonly fileSha256?: string
+  /** Library and build, threads, chunk size and whatever else decides the numbers. */
+  readonly build?: Readonly<Record<string, string | number | boolean>>
+}
+
+export interface ModelSession {
+  /** Appends segments to the log and returns their span. Interruptible between batches; interrupted or failed, nothing stays. */
+  readonly commit: (segments: ReadonlyArray<Segment>) => Effect.Effect<Span, EngineError>
+  /**
+   * One speculative turn after `opening` (the assistant prefix, part of the turn). The stream's last event is `End`.
+   * If the stream is not consumed to its end, the turn is rolled back before the consumer's finalizers return.
+   */
+  readonly turn: (opening: ReadonlyArray<Segment>, request: TurnRequest) => Stream.Stream<GenerationEvent, EngineError>
+  /** Makes the finished turn part of the log, followed by `closing`, and returns the span of opening, text and closing. */
+  readonly keep: (closing: ReadonlyArray<Segment>) => Effect.Effect<Span, EngineError>
+  /** Drops a finished turn that was not kept. Without one it does nothing. */
+  readonly rollback: Effect.Effect<void, EngineError>
+  /** Tokens in the log. */
+  readonly length: Effect.Effect<number>
+  /** Tokens the segments would take, without evaluating them. */
+  readonly measure: (segments: ReadonlyArray<Segment>) => Effect.Effect<number, EngineError>
+}
+
+export class Model extends Context.Service<Model, {
+  readonly identity: ModelIdentity
+  /** Token ids exactly as a session would commit them. */
+  readonly tokenize: (segments: ReadonlyArray<Segment>) => Effect.Effect<ReadonlyArray<number>, EngineError>
+  /** Opens a session; its sequence is freed with the scope. */
+  readonly session: Effect.Effect<ModelSession, EngineError, Scope.Scope>
+}>()("effect-writ/engine/Model") {}

@@ -1,0 +1,100 @@
+/**
+ * What the inference actor and its thread say to each other: typed requests, streamed replies, typed failures. Nothing in
+ * it depends on threads, so the same protocol can run over a child process. One model per connection.
+ */
+
+import * as Rpc from "effect/rpc/Rpc"
+import * as RpcGroup from "effect/rpc/RpcGroup"
+import * as Schema from "effect/Schema"
+import { EngineError } from "./EngineError.ts"
+
+const Count = Schema.Int
+const Tokens = Schema.Array(Schema.Int)
+const SegmentSchema = Schema.Struct({ kind: Schema.Literals(["control", "text"]), text: Schema.String })
+const Segments = Schema.Array(SegmentSchema)
+const SpanSchema = Schema.Struct({ start: Count, end: Count })
+const session = { session: Count }
+
+/** `LlamaOptions`. */
+export const Options = Schema.Struct({
+  modelPath: Schema.String,
+  contextTokens: Schema.optionalKey(Count),
+  sequences: Schema.optionalKey(Count),
+  threads: Schema.optionalKey(Count),
+  gpu: Schema.optionalKey(Schema.Literals(["auto", "metal", "cuda", "vulkan", false])),
+  chunkTokens: Schema.optionalKey(Count),
+  stallSeconds: Schema.optionalKey(Schema.Finite),
+  verify: Schema.optionalKey(Schema.Boolean)
+})
+
+/** `ModelIdentity`. */
+const Identity = Schema.Struct({
+  engine: Schema.Literals(["llama", "scripted"]),
+  name: Schema.String,
+  contextTokens: Count,
+  template: Schema.optionalKey(Schema.String),
+  architecture: Schema.optionalKey(Schema.String),
+  quantization: Schema.optionalKey(Schema.String),
+  fileBytes: Schema.optionalKey(Count),
+  build: Schema.optionalKey(Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite, Schema.Boolean])))
+})
+
+/** `TurnRequest`. */
+const Request = Schema.Struct({
+  maxTokens: Count,
+  sampling: Schema.Struct({
+    temperature: Schema.Finite,
+    topK: Schema.Finite,
+    topP: Schema.Finite,
+    seed: Schema.Finite
+  }),
+  stops: Schema.Array(Schema.String)
+})
+
+/** `GenerationEvent`. */
+const Event = Schema.Union([
+  Schema.Struct({ _tag: Schema.tag("Prefill"), done: Count, total: Count }),
+  Schema.Struct({ _tag: Schema.tag("Piece"), text: Schema.String, tokens: Tokens }),
+  Schema.Struct({
+    _tag: Schema.tag("End"),
+    reason: Schema.Literals(["eog", "stop", "length"]),
+    usage: Schema.Struct({
+      prefillTokens: Count,
+      outputTokens: Count,
+      prefillMillis: Schema.Finite,
+      decodeMillis: Schema.Finite
+    })
+  })
+])
+
+/** Counts since the model was opened. */
+export const Stats = Schema.Struct({ evaluatedTokens: Count, erasedTokens: Count, turns: Count })
+export type Stats = typeof Stats.Type
+
+/** Cache and pending token of a session, for verification. */
+export const Snapshot = Schema.Struct({ kv: Tokens, pending: Tokens })
+export type Snapshot = typeof Snapshot.Type
+
+const error = EngineError
+
+/** The protocol. `Revert` is `LlamaSession.revert`: what a caller sends after it was interrupted. */
+export const Wire = RpcGroup.make(
+  Rpc.make("Open", { payload: Options, success: Identity, error }),
+  Rpc.make("Tokenize", { payload: { segments: Segments }, success: Tokens, error }),
+  Rpc.make("Stats", { success: Stats, error }),
+  Rpc.make("SessionOpen", { success: Count, error }),
+  Rpc.make("SessionClose", { payload: session, error }),
+  Rpc.make("Commit", { payload: { ...session, segments: Segments }, success: SpanSchema, error }),
+  Rpc.make("Turn", {
+    payload: { ...session, opening: Segments, request: Request },
+    success: Event,
+    error,
+    stream: true
+  }),
+  Rpc.make("Keep", { payload: { ...session, closing: Segments }, success: SpanSchema, error }),
+  Rpc.make("Rollback", { payload: session, error }),
+  Rpc.make("Revert", { payload: { ...session, length: Count }, error }),
+  Rpc.make("Measure", { payload: { ...session, segments: Segments }, success: Count, error }),
+  Rpc.make("Length", { payload: session, success: Count, error }),
+  Rpc.make("Snapshot", { payload: session, success: Snapshot, error })
+)

@@ -1,0 +1,78 @@
+/** Reads `call:NAME{…}` up to the closing mark. Marks between two quote tokens are data. */
+import * as Result from "effect/Result"
+import { readObject } from "./BraceText.ts"
+import { broken, type Frame, type FrameEnd, openFrame } from "./Dialect.ts"
+import { checkName } from "./Envelope.ts"
+import { heldBack, type Window } from "./Window.ts"
+
+export interface BraceMarks {
+  readonly opener: string
+  readonly closer: string
+  readonly quote: string
+}
+
+export class BraceFrame implements Frame {
+  readonly #marks: BraceMarks
+  readonly #parts: Array<string> = []
+  #start: number | undefined
+  #inString = false
+
+  constructor(marks: BraceMarks) {
+    this.#marks = marks
+  }
+
+  read(window: Window): FrameEnd | undefined {
+    this.#start ??= window.position
+    const { closer, opener, quote } = this.#marks
+    for (;;) {
+      const found = this.#inString ? nearest(window, [quote]) : nearest(window, [quote, closer, opener])
+      if (found === undefined) {
+        const tokens = this.#inString ? [quote] : [quote, closer, opener]
+        const held = window.ending === undefined ? heldBack(window.rest, tokens) : 0
+        this.#keep(window, window.text.length - held)
+        return window.ending === undefined ? undefined : { calls: [], fault: openFrame(window.ending, window.position) }
+      }
+      this.#keep(window, found.at)
+      if (found.token === opener) {
+        return broken({ code: "missing_closer", what: `a second ${opener} came before ${closer}` }, window.position)
+      }
+      window.at += found.token.length
+      if (found.token === closer) return this.#finish()
+      this.#parts.push(quote)
+      this.#inString = !this.#inString
+    }
+  }
+
+  #keep(window: Window, end: number): void {
+    if (end > window.at) this.#parts.push(window.text.slice(window.at, end))
+    window.at = end
+  }
+
+  #finish(): FrameEnd {
+    const text = this.#parts.join("")
+    const start = this.#start!
+    if (text.trim() === "") return broken({ code: "empty_call", what: "there is no call between the marks" }, start)
+    const head = /^\s*call:([^{]{0,256})(?=\{)/.exec(text)
+    if (head === null) return broken({ code: "wrong_envelope", what: "a call must begin with call:NAME{" }, start)
+    const name = head[1]!.trim()
+    const wrong = checkName(name)
+    if (wrong !== undefined) return broken(wrong, start)
+    const args = readObject(text, head[0].length, this.#marks.quote)
+    return Result.isFailure(args)
+      ? broken({ code: args.failure.code, what: args.failure.what }, start + args.failure.at)
+      : { calls: [{ name, arguments: args.success }] }
+  }
+}
+
+/** The first of the tokens in what is left of the window. */
+const nearest = (
+  window: Window,
+  tokens: ReadonlyArray<string>
+): { readonly at: number; readonly token: string } | undefined => {
+  let best: { readonly at: number; readonly token: string } | undefined
+  for (const token of tokens) {
+    const at = window.text.indexOf(token, window.at)
+    if (at >= 0 && (best === undefined || at < best.at)) best = { at, token }
+  }
+  return best
+}

@@ -1,0 +1,128 @@
+/**
+ * Llama 3.1, 3.2 and 3.3: a call is the whole turn, one bare JSON object with `name` and `parameters`, with or without
+ * `<|python_tag|>` before it. The template shows the tools in the first user turn; the increments of a live session show
+ * them in the system turn, which is the template's own other choice (`tools_in_user_message` false). It prints one call a
+ * turn and drops prose before it; several calls are joined with `; `, as the parsers of other servers read them.
+ */
+import type { ToolSpec } from "../../tools/ToolCall.ts"
+import type { Message } from "../Message.ts"
+import { control, type Segment } from "../Prompt.ts"
+import { BareJsonFrame } from "./BareJsonFrame.ts"
+import { CallScanner } from "./CallScanner.ts"
+import type { AssistantTurn, Codec, RenderOptions, ToolAnswer } from "./Codec.ts"
+import type { Dialect, Opener } from "./Dialect.ts"
+import { Markup } from "./Markup.ts"
+import { pythonJson, pythonJsonIndented } from "./PythonJson.ts"
+import { strip } from "./PythonText.ts"
+
+const begin = "<|begin_of_text|>"
+const tag = "<|python_tag|>"
+const ends = ["<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"] as const
+
+const markers = [begin, tag, ...ends, "<|start_header_id|>", "<|end_header_id|>"]
+
+const markup = () => new Markup(markers)
+
+const header = (role: string): string => `<|start_header_id|>${role}<|end_header_id|>\n\n`
+
+const envelope = { key: "parameters", type: "function" } as const
+
+const opener = (text: string): Opener => ({
+  text,
+  frame: (options, start) =>
+    new BareJsonFrame({ envelope, tag, ends, separator: ";", arrays: false }, options, text, start)
+})
+
+const dialect: Dialect = {
+  form: 'write a call as the whole turn, {"name": "TOOL", "parameters": {"KEY": VALUE}}',
+  openers: [opener(tag)],
+  lead: [{ ...opener("{"), tentative: true }],
+  strays: [
+    { text: "<function=", code: "wrong_envelope", what: "<function=…> is not how calls are written here" },
+    { text: "<|start_header_id|>", code: "forged_turn", what: "a turn must not write another speaker's turn" }
+  ],
+  ends,
+  textAfter: "malformed",
+  bare: "the call is not the whole turn"
+}
+
+const ask =
+  'Respond in the format {"name": function name, "parameters": dictionary of argument name and its value}.' +
+  "Do not use variables.\n\n"
+
+const say = (role: string, content: string): ReadonlyArray<Segment> =>
+  markup().mark(header(role)).say(strip(content)).mark("<|eot_id|>").done()
+
+const listTools = (out: Markup, tools: ReadonlyArray<ToolSpec>): Markup => {
+  for (const { description, name, parameters } of tools) {
+    out.say(`${pythonJsonIndented({ type: "function", function: { name, description, parameters } }, 4)}\n\n`)
+  }
+  return out
+}
+
+const systemTurn = (text: string | undefined, options: RenderOptions, withTools: boolean): ReadonlyArray<Segment> => {
+  const { today = "26 Jul 2024", tools } = options
+  const out = markup().mark(begin + header("system") + (tools.length === 0 ? "" : "Environment: ipython\n"))
+  out.mark("Cutting Knowledge Date: December 2023\nToday Date: ").say(today).mark("\n\n")
+  if (withTools && tools.length > 0) {
+    out.mark(
+      `You have access to the following functions. To call a function, please respond with JSON for a function call.${ask}`
+    )
+    listTools(out, tools)
+  }
+  return out
+    .say(strip(text ?? ""))
+    .mark("<|eot_id|>")
+    .done()
+}
+
+const firstUserTurn = (content: string, tools: ReadonlyArray<ToolSpec>): ReadonlyArray<Segment> => {
+  const out = markup().mark(
+    `${header("user")}Given the following functions, please respond with a JSON for a function call with its proper ` +
+      `arguments that best answers the given prompt.\n\n${ask}`
+  )
+  return listTools(out, tools).say(strip(content)).mark("<|eot_id|>").done()
+}
+
+/** A text result is printed as a JSON string, since the template takes text for something to iterate over. */
+const answer = (one: ToolAnswer): ReadonlyArray<Segment> =>
+  markup().mark(header("ipython")).say(pythonJson(one.text)).mark("<|eot_id|>").done()
+
+const written = (turn: AssistantTurn): ReadonlyArray<Segment> => {
+  const calls = (turn.calls ?? []).map(
+    (call) => `{"name": "${call.name}", "parameters": ${pythonJson(call.arguments)}}`
+  )
+  return markup()
+    .say(calls.length === 0 ? strip(turn.content) : calls.join("; "))
+    .done()
+}
+
+const opening = [control(header("assistant"))]
+const closing = [control("<|eot_id|>")]
+
+const render = (messages: ReadonlyArray<Message>, options: RenderOptions): ReadonlyArray<Segment> => {
+  const lead = messages[0]?.role === "system" ? messages[0].content : undefined
+  const rest = lead === undefined ? messages : messages.slice(1)
+  const out = [...systemTurn(lead, options, false)]
+  const toolsFirst = options.tools.length > 0 && rest.length > 0
+  if (toolsFirst) out.push(...firstUserTurn(rest[0]!.content, options.tools))
+  for (const message of toolsFirst ? rest.slice(1) : rest) {
+    if (message.role === "tool") out.push(...answer({ name: message.name, text: message.content }))
+    else if (message.role === "assistant") out.push(...opening, ...written(message), ...closing)
+    else out.push(...say(message.role, message.content))
+  }
+  return options.generationPrompt === true ? [...out, ...opening] : out
+}
+
+export const llama3: Codec = {
+  id: "llama3",
+  stops: [],
+  system: (text, options) => systemTurn(text, options, true),
+  user: (content) => say("user", content),
+  answers: (list) => list.flatMap(answer),
+  opening: () => opening,
+  closing,
+  written,
+  render,
+  parser: (options) => new CallScanner(dialect, options)
+}

@@ -1,0 +1,103 @@
+/**
+ * The inference thread: serves one model over `Wire` to the thread that started it, and ends when told to. It never ends
+ * while native code runs, also not after a fault: see `LlamaControl.ts`.
+ */
+
+import { setImmediate } from "node:timers"
+import { workerData } from "node:worker_threads"
+import * as NodeWorkerRunner from "@effect/platform-node/NodeWorkerRunner"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as RpcServer from "effect/rpc/RpcServer"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { EngineError } from "./EngineError.ts"
+import { makeBuffer, makeControl, waitIdle } from "./LlamaControl.ts"
+import { type LlamaEngine, load } from "./LlamaModel.ts"
+import type { LlamaSession } from "./LlamaSession.ts"
+import { Wire } from "./Wire.ts"
+
+const buffer = (workerData as { readonly control?: SharedArrayBuffer } | null)?.control ?? makeBuffer()
+const control = makeControl(buffer)
+
+const handlers = Effect.gen(function* () {
+  const root = yield* Effect.scope
+  const sessions = new Map<number, { readonly session: LlamaSession; readonly scope: Scope.Closeable }>()
+  let engine: LlamaEngine | undefined
+  let nextSession = 1
+
+  const bad = (message: string) => Effect.fail(new EngineError({ reason: "bad_request", message }))
+  const opened = Effect.suspend(() => (engine === undefined ? bad("No model is open.") : Effect.succeed(engine)))
+  const find = (id: number) => {
+    const found = sessions.get(id)
+    return found === undefined ? bad("The session is closed.") : Effect.succeed(found.session)
+  }
+
+  return Wire.of({
+    Open: (options) =>
+      engine === undefined
+        ? Effect.map(Scope.provide(load(options, control), root), (loaded) => {
+            engine = loaded
+            return loaded.identity
+          })
+        : bad("A model is already open."),
+    Tokenize: ({ segments }) => Effect.flatMap(opened, (model) => model.tokenize(segments)),
+    Stats: () => Effect.map(opened, (model) => ({ ...model.counters })),
+    SessionOpen: () =>
+      Effect.uninterruptible(
+        Effect.gen(function* () {
+          const model = yield* opened
+          const scope = yield* Scope.fork(root)
+          const session = yield* Scope.provide(model.session, scope)
+          const id = nextSession++
+          sessions.set(id, { session, scope })
+          return id
+        })
+      ),
+    SessionClose: ({ session: id }) =>
+      Effect.suspend(() => {
+        const found = sessions.get(id)
+        sessions.delete(id)
+        return found === undefined ? Effect.void : Scope.close(found.scope, Exit.void)
+      }),
+    Commit: ({ segments, session }) => Effect.flatMap(find(session), (found) => found.commit(segments)),
+    Turn: ({ opening, request, session }) =>
+      Stream.unwrap(Effect.map(find(session), (found) => found.turn(opening, request))),
+    Keep: ({ closing, session }) => Effect.flatMap(find(session), (found) => found.keep(closing)),
+    Rollback: ({ session }) => Effect.flatMap(find(session), (found) => found.rollback),
+    Revert: ({ length, session }) => Effect.flatMap(find(session), (found) => found.revert(length)),
+    Measure: ({ segments, session }) => Effect.flatMap(find(session), (found) => found.measure(segments)),
+    Length: ({ session }) => Effect.flatMap(find(session), (found) => found.length),
+    Snapshot: ({ session }) => Effect.flatMap(find(session), (found) => found.snapshot)
+  })
+})
+
+const serve = Effect.scoped(
+  Effect.gen(function* () {
+    const context = yield* Wire.toHandlers(handlers)
+    const protocol = yield* RpcServer.makeProtocolWorkerRunner
+    return yield* RpcServer.make(Wire, { disableTracing: true, disableFatalDefects: true }).pipe(
+      // A turn's length bounds what is in flight, so nobody waits for acknowledgements.
+      Effect.provideService(RpcServer.Protocol, { ...protocol, supportsAck: false }),
+      Effect.provideContext(context)
+    )
+  })
+)
+
+/** A fault nobody awaits (a native callback that threw): let running calls end, then end the thread, not the process. */
+const fault = (cause: unknown): void => {
+  control.stop()
+  setImmediate(() => {
+    const said = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+    process.stderr.write(`inference thread: ${said}\n`)
+    void ended(10_000).then(() => process.exit(1))
+  })
+}
+const ended = async (limitMillis: number): Promise<void> => {
+  const end = performance.now() + limitMillis
+  while (!waitIdle(buffer, 0) && performance.now() < end) await new Promise((resolve) => setImmediate(resolve))
+}
+process.on("uncaughtException", fault)
+process.on("unhandledRejection", fault)
+
+Effect.runFork(serve.pipe(Effect.provide(NodeWorkerRunner.layer), Effect.ensuring(Effect.sync(() => control.stop()))))

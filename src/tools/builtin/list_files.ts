@@ -1,0 +1,23 @@
+/** The files of the workspace, by relative path. */
+
+import * as Tool from "effect/ai/Tool"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { Risk } from "../Contract.ts"
+import { ToolContext } from "../ToolContext.ts"
+import { ToolError } from "../ToolError.ts"
+import * as Workspace from "../Workspace.ts"
+
+export const listFiles = Tool.make("list_files", {
+  description: "List the names of the files in the workspace.",
+  success: Schema.Array(Schema.String),
+  failure: ToolError,
+  dependencies: [ToolContext]
+}).annotate(Risk, "read")
+
+/** Sorted names; where the list was cut, a last element says so. */
+export const handleListFiles = Effect.fnUntraced(function* () {
+  const { settings } = yield* ToolContext
+  const { complete, paths } = yield* Workspace.list(settings.workspace)
+  return complete ? paths : [...paths, `… (there are more files; at most ${Workspace.maxFiles} are listed)`]
+})

@@ -1,0 +1,122 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { askWith } from "../../src/cli/Approvers.ts"
+import { block, count, cut, duration, inline, size } from "../../src/cli/Printable.ts"
+import { RunView } from "../../src/cli/RunView.ts"
+import type { Screen } from "../../src/cli/Screen.ts"
+import type { AgentEvent } from "../../src/effects/AgentEvent.ts"
+
+const plain = (text: string): string => text
+
+const screenOf = () => {
+  let text = ""
+  const screen: Screen = {
+    paint: { bold: plain, dim: plain, red: plain, green: plain, cyan: plain, yellow: plain },
+    columns: 60,
+    write: (more) => {
+      text += more
+    },
+    line: (more = "") => {
+      text += `${more}\n`
+    },
+    progress: () => {}
+  }
+  return { screen, said: () => text }
+}
+
+const shown = (...events: ReadonlyArray<AgentEvent>): string => {
+  const { said, screen } = screenOf()
+  const view = new RunView(screen)
+  for (const event of events) view.event(event)
+  return said()
+}
+
+const evil = "a\u001b]0;title\u0007\u001b[2J\u202eb\r\n\tc"
+
+describe("text on its way to a terminal", () => {
+  it("cannot send a control character or turn the line around", () => {
+    assert.strictEqual(inline(evil), "a\\u001b]0;title\\u0007\\u001b[2J\\u202eb\\r\\n\\tc")
+    assert.strictEqual(block(evil), "a\\u001b]0;title\\u0007\\u001b[2J\\u202eb\n\tc")
+    for (let code = 0; code < 0x2100; code++) {
+      const character = String.fromCharCode(code)
+      assert.notMatch(inline(character), /[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/)
+    }
+  })
+
+  it("is cut at whole characters", () => {
+    assert.deepStrictEqual(
+      [cut("🦀🦀🦀", 3), cut("🦀🦀🦀🦀", 3), cut("abc", 3), cut("abcd", 3)],
+      ["🦀🦀🦀", "🦀🦀…", "abc", "ab…"]
+    )
+    assert.strictEqual(cut("x".repeat(1e6), 5), "xxxx…")
+  })
+
+  it("gives numbers in words", () => {
+    assert.deepStrictEqual([count(1, "call"), count(0, "call")], ["1 call", "0 calls"])
+    assert.deepStrictEqual([2.84, 850, 1900, 125_000].map(duration), ["2.8 ms", "850 ms", "1.9 s", "2 min 5 s"])
+    assert.deepStrictEqual([712, 2_260_000, 48e9].map(size), ["712 bytes", "2.3 MB", "48 GB"])
+  })
+})
+
+describe("a run on the screen", () => {
+  it("is its turns, calls and results, whatever they contain", () => {
+    const text = shown(
+      { _tag: "StateEntered", state: "Generating", turn: 0 },
+      { _tag: "Text", turn: 0, text: "Let me\nsee" },
+      { _tag: "CallProposed", callId: "c", tool: "read", arguments: { path: evil } },
+      { _tag: "CallFinished", callId: "c", tool: "read", answer: { ok: true, result: evil }, millis: 2 },
+      { _tag: "CallFinished", callId: "d", tool: "other", answer: { ok: true, result: 1 }, millis: 2 },
+      {
+        _tag: "CallRejected",
+        callId: "e",
+        tool: "x\u001b",
+        answer: { ok: false, kind: "unknown_tool", errors: [{ path: "name", reason: "no" }] }
+      }
+    )
+    assert.notInclude(text, "\u001b")
+    const lines = text.split("\n")
+    assert.deepStrictEqual(lines.slice(0, 4), ["", "turn 1", "  Let me", "  see"])
+    assert.match(lines[4]!, /^ {2}→ read path: "a/)
+    assert.match(lines[5]!, /^ {2}← a\\u001b/)
+    assert.strictEqual(lines[6], "  ← other: 1  2 ms", "a result that does not follow its call says whose it is")
+    assert.strictEqual(lines[7], "  ✗ x\\u001b: unknown tool: name: no")
+    for (const line of lines) assert.isAtMost([...line].length, 60)
+  })
+
+  it("takes back what turned out not to be an answer", () => {
+    const text = shown({ _tag: "Text", turn: 0, text: "half" }, { _tag: "Retracted", turn: 0, reason: "rolled_back" })
+    assert.strictEqual(text, "  half\n  (not an answer: rolled back)\n")
+  })
+})
+
+describe("asking for an approval", () => {
+  const request = { callId: "c", tool: "send", risk: "external", arguments: { to: "a\u001bb" }, digest: "d" } as const
+  const decide = (...answers: ReadonlyArray<string | undefined>) => {
+    const left = [...answers]
+    const questions: Array<string> = []
+    const ask = (question: string) =>
+      Effect.sync(() => {
+        questions.push(question)
+        return left.shift()
+      })
+    return Effect.map(askWith(ask, screenOf().screen).decide(request), (decision) => ({ decision, questions }))
+  }
+
+  it.effect("shows tool, risk and all arguments, and takes yes, no and stop", () =>
+    Effect.gen(function* () {
+      const { decision, questions } = yield* decide("y")
+      assert.strictEqual(decision, "allow")
+      for (const part of ["send", "external", "\\u001b"]) assert.include(questions[0], part)
+      assert.strictEqual((yield* decide("NO")).decision, "deny")
+      assert.strictEqual((yield* decide("stop")).decision, "suspend")
+    })
+  )
+
+  it.effect("asks again after anything else, and takes silence for no", () =>
+    Effect.gen(function* () {
+      const { decision, questions } = yield* decide("maybe", "", "yes")
+      assert.deepStrictEqual([decision, questions.length], ["allow", 3])
+      assert.strictEqual((yield* decide(undefined)).decision, "deny")
+    })
+  )
+})

@@ -1,0 +1,90 @@
+import { assert, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { describe } from "vitest"
+import { TurnText } from "../../src/engine/LlamaText.ts"
+
+/** Bytes as tokens, the way a byte-level vocabulary falls apart. */
+const detokenize = (tokens: ReadonlyArray<number>): string => Buffer.from(tokens as Array<number>).toString("utf8")
+
+const run = (value: string, stops: ReadonlyArray<string>) => {
+  const pieces: Array<string> = []
+  const tokens: Array<number> = []
+  const turn = new TurnText(detokenize, stops, [], (text, ids) => {
+    pieces.push(text)
+    tokens.push(...ids)
+  })
+  let stopped = false
+  let used = 0
+  for (const byte of Buffer.from(value)) {
+    used++
+    stopped = turn.push(byte)
+    if (stopped) break
+  }
+  const late = turn.end()
+  return { text: pieces.join(""), pieces, tokens, stopped: stopped || late, used }
+}
+
+describe("LlamaText", () => {
+  it("never hands out a part of a character, and in sum hands out all of them", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", maxLength: 30 }), (value) => {
+        const { pieces, text, tokens } = run(value, [])
+        assert.strictEqual(text, value)
+        assert.deepStrictEqual(tokens, [...Buffer.from(value)])
+        for (const piece of pieces) assert.notInclude(piece, "\uFFFD")
+      })
+    )
+  })
+
+  it("ends with the first stop text, which is part of the turn", () => {
+    const { stopped, text, used } = run("one two STOP three", ["three", "STOP"])
+    assert.isTrue(stopped)
+    assert.strictEqual(text, "one two STOP")
+    assert.strictEqual(used, 12)
+  })
+
+  it("drops text after the stop that came in the same token, and keeps the token", () => {
+    const words: ReadonlyArray<string> = ["{", '"a"', "}\n</call>\n", "never"]
+    const pieces: Array<string> = []
+    const ids: Array<number> = []
+    const turn = new TurnText(
+      (tokens) => tokens.map((token) => words[token]!).join(""),
+      ["</call>"],
+      [],
+      (text, tokens) => {
+        pieces.push(text)
+        ids.push(...tokens)
+      }
+    )
+    assert.isFalse(turn.push(0))
+    assert.isFalse(turn.push(1))
+    assert.isTrue(turn.push(2) || turn.end())
+    turn.end()
+    assert.strictEqual(pieces.join(""), '{"a"}\n</call>')
+    assert.deepStrictEqual(ids, [0, 1, 2])
+  })
+
+  it("finds a stop wherever the tokens cut it", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", maxLength: 20 }), (before) => {
+        fc.pre(!before.includes("␄") && !before.includes("é"))
+        const { stopped, text } = run(`${before}␄é and more`, ["␄é"])
+        assert.isTrue(stopped)
+        assert.strictEqual(text, `${before}␄é`)
+      })
+    )
+  })
+
+  it("gives up on a character that never completes after eight tokens", () => {
+    const pieces: Array<string> = []
+    const turn = new TurnText(
+      () => "\uFFFD",
+      [],
+      [],
+      (text) => pieces.push(text)
+    )
+    for (let i = 0; i < 8; i++) turn.push(i)
+    turn.end()
+    assert.deepStrictEqual(pieces, ["\uFFFD"])
+  })
+})

@@ -1,0 +1,155 @@
+/** Good traces of runs of every shape, made by the loop itself. Each is what the validator must accept. */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import * as Agent from "../../src/effects/Agent.ts"
+import type { AgentEvent } from "../../src/effects/AgentEvent.ts"
+import { Approval, type Approver, allowAll, suspendAll } from "../../src/effects/Policy.ts"
+import type { Script } from "../../src/engine/ScriptedModel.ts"
+import { layerScripted, MemoryTraces } from "../../src/testing.ts"
+import { type KitOptions, play, playUntil } from "./run.ts"
+import { call, calls } from "./script.ts"
+import * as TestTools from "./tools.ts"
+
+const add = (a: number) => call("add", { a, b: 1 })
+const bad = "<tool_call>\n{\n</tool_call>"
+
+type Traced = Effect.Effect<string, unknown, Scope.Scope>
+
+const run = (turns: Script["turns"], options: KitOptions = {}, approver?: Approver): Traced => {
+  const played = Effect.map(play(turns, options), ({ text }) => text)
+  return approver === undefined ? played : Effect.provideService(played, Approval, approver)
+}
+
+/** Runs while the clock moves on by `millis`. */
+const timed = (turns: Script["turns"], millis: number, options: KitOptions = {}): Traced =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(run(turns, options), { startImmediately: true })
+    yield* TestClock.adjust(millis)
+    return yield* Fiber.join(fiber)
+  })
+
+const until = (
+  turns: Script["turns"],
+  when: (event: AgentEvent) => boolean,
+  options: KitOptions & { readonly then?: Effect.Effect<void> } = {},
+  approver?: Approver
+): Traced => {
+  const played = Effect.map(playUntil(turns, when, options), ({ text }) => text)
+  return approver === undefined ? played : Effect.provideService(played, Approval, approver)
+}
+
+const enters = (state: string) => (event: AgentEvent) => event._tag === "StateEntered" && event.state === state
+
+/** Two tasks in one session; the first is cancelled in a tool, the second answers for it first. The trace of either. */
+const second = (which: 1 | 2): Traced =>
+  Effect.gen(function* () {
+    const { registry } = yield* TestTools.make()
+    const session = yield* Agent.session({ tools: registry })
+    const handle = yield* Agent.startIn(session, "first", { trace: { content: true } })
+    yield* TestClock.adjust(10)
+    yield* handle.cancel
+    yield* handle.outcome
+    yield* Agent.runIn(session, "second", { trace: { content: true } })
+    return (yield* MemoryTraces).text(`run-${which}`)
+  }).pipe(Effect.scoped, Effect.provide(layerScripted({ turns: [call("wait", { millis: 60_000 }), "hello"] })))
+
+/** A tool that outlives its deadline and answers before the run ends. */
+const late: Traced = Effect.gen(function* () {
+  const slow = { text: ["so", "rry"], millisPerToken: 400 }
+  const options = { limits: { toolMillis: 150 } }
+  const fiber = yield* Effect.forkChild(run([call("wait", { millis: 500 }), slow], options), { startImmediately: true })
+  yield* TestClock.adjust(150)
+  yield* TestClock.adjust(350)
+  yield* TestClock.adjust(10_000)
+  return yield* Fiber.join(fiber)
+})
+
+const never: Approver = { name: "slow", decide: () => Effect.never }
+
+/** By what is particular about them. */
+export const good = {
+  "one tool": run([add(1), "It is 2."]),
+  "one tool, no content": run([add(1), "It is 2."], { trace: { content: false } }),
+  "token events": run([add(1), { text: ["It ", "is ", "2."] }], { trace: { content: true, tokenEvents: true } }),
+  "final answer": run(["Hello."]),
+  "three turns": run([add(1), add(2), "done"]),
+  "two calls": run([calls(["add", { a: 1, b: 1 }], ["add", { a: 2, b: 2 }]), "ok"]),
+  "parallel reads": run([calls(["wait", { millis: 0 }], ["add", { a: 2, b: 2 }]), "ok"], { calls: "parallel" }),
+  "parallel reads that wait": timed([calls(["wait", { millis: 20 }], ["wait", { millis: 10 }]), "ok"], 20, {
+    calls: "parallel"
+  }),
+  "single call policy": run([calls(["add", { a: 1, b: 1 }], ["add", { a: 2, b: 2 }]), "ok"], { calls: "single" }),
+  "failing tool": run([call("broken", { how: "error" }), "sorry"]),
+  "crashing tool": run([call("broken", { how: "defect" }), "sorry"]),
+  "unknown tool": run([call("subtract", {}), "sorry"]),
+  "unknown tool, no content": run([call("subtract", {}), "sorry"], { trace: { content: false } }),
+  "invalid arguments": run([call("add", { a: "x", c: 1 }), "sorry"]),
+  "invalid arguments, no content": run([call("add", { a: "x", c: 1 }), "sorry"], { trace: { content: false } }),
+  malformed: run([bad, "sorry"]),
+  "malformed, no content": run([bad, "sorry"], { trace: { content: false } }),
+  "empty turn": run(["", "ok"]),
+  denied: run([call("send", { to: "bob" }), "could not"]),
+  approved: run([call("send", { to: "bob" }), "done"], {}, allowAll),
+  "approved, no content": run([call("send", { to: "bob" }), "done"], { trace: { content: false } }, allowAll),
+  suspended: run([calls(["add", { a: 1, b: 1 }], ["send", { to: "bob" }])], {}, suspendAll),
+  "needs input": run([call("clarify", { question: "Which file?" })]),
+  artifact: run([call("save", { name: "a.txt", content: "hi" }), "saved"]),
+  "artifact, no content": run([call("save", { name: "a.txt", content: "hi" }), "saved"], { trace: { content: false } }),
+  "long result": run([call("long", { length: 50_000 }), "ok"], { limits: { resultBytes: 1_000 } }),
+  "long result, no content": run([call("long", { length: 50_000 }), "ok"], {
+    limits: { resultBytes: 1_000 },
+    trace: { content: false }
+  }),
+  "engine failure": run([{ text: ["He", "llo"], fault: { before: 1, kind: "lost" } }]),
+  "script that runs out": run([add(1)]),
+  "model turns": run([add(1), add(2), "never"], { limits: { modelTurns: 2 } }),
+  "no model turns": run(["never"], { limits: { modelTurns: 0 } }),
+  "tool calls across turns": run([add(1), add(2), add(3)], { limits: { toolCalls: 2 } }),
+  "tool calls in a turn": run([calls(["add", { a: 1, b: 1 }], ["add", { a: 2, b: 2 }], ["add", { a: 3, b: 3 }])], {
+    limits: { toolCalls: 2 }
+  }),
+  "no wall time": run(["never"], { limits: { wallMillis: 0 } }),
+  "wall time in generation": timed([{ text: ["a", "b", "c"], millisPerToken: 1_000 }], 1_500, {
+    limits: { wallMillis: 1_500 }
+  }),
+  "wall time in a tool": timed([call("wait", { millis: 60_000 })], 5_000, { limits: { wallMillis: 5_000 } }),
+  "tool deadline": timed([call("wait", { millis: 10_000 }), "ok"], 150, { limits: { toolMillis: 150 } }),
+  "late outcome": late,
+  "continued answer": run([{ text: ["one ", "two ", "three "] }, { text: ["three ", "four"] }], {
+    limits: { outputTokens: 2 }
+  }),
+  "half an answer": run([{ text: ["a", "b", "c"] }, { text: ["a", "b", "c"] }], { limits: { outputTokens: 2 } }),
+  repairs: run([bad, call("nope", {}), bad, "never"], { limits: { repairs: 2 } }),
+  "repairs by refusals": run([call("nope", {}), call("nope", {}), "never"], { limits: { repairs: 1 } }),
+  "repairs with a call between": run([bad, add(1), bad, add(2), "done"], { limits: { repairs: 1 } }),
+  loop: run([add(1), add(1), add(1), "never"]),
+  "no room": run(["never"], { script: { contextTokens: 700 }, task: "x".repeat(800) }),
+  "cancelled in prefill": until([{ text: "Hello", prefillMillis: 1_000 }], enters("Generating")),
+  "cancelled in generation": until([{ text: ["He", "llo ", "you"], millisPerToken: 100 }], enters("Generating"), {
+    // biome-ignore lint/suspicious/noThenProperty: the kit's name for what is done before the cancel.
+    then: TestClock.adjust(250)
+  }),
+  "cancelled in a tool": until(
+    [calls(["wait", { millis: 60_000 }], ["add", { a: 1, b: 1 }]), "never"],
+    (event) => event._tag === "CallStarted"
+  ),
+  "cancelled in an external tool": until(
+    [call("slow_send", { to: "bob" })],
+    (event) => event._tag === "CallStarted",
+    {},
+    allowAll
+  ),
+  "cancelled while asked": until(
+    [call("send", { to: "bob" })],
+    enters("Admitting"),
+    // biome-ignore lint/suspicious/noThenProperty: the kit's name for what is done before the cancel.
+    { then: Effect.yieldNow },
+    never
+  ),
+  "a session's first task": second(1),
+  "a session's second task": second(2)
+} satisfies Readonly<Record<string, Traced>>
+
+export type GoodName = keyof typeof good
