@@ -101,7 +101,13 @@ const program = Effect.gen(function* () {
     // who goes first rotates, so that nobody always meets the warmer machine
     for (let place = 0; place < names.length; place++) {
       const name = names[(round + place) % names.length]!
-      const bareRequest = { opening: openingTokens, maxTokens, temperature: 0, seed: 1, streaming: name === "streaming" }
+      const bareRequest = {
+        opening: openingTokens,
+        maxTokens,
+        temperature: 0,
+        seed: 1,
+        streaming: name === "streaming"
+      }
       const [millis, tokens] = yield* timed(name === "writ" ? writTurn(session, 1, 0) : bareTurn(bare, bareRequest))
       if (expected === "") expected = tokens.join()
       if (expected !== tokens.join()) return yield* Effect.die(new Error("bare and Writ disagree on the tokens"))

@@ -44,7 +44,15 @@ const write = (cache: string, known: ReadonlyArray<Known>): void => {
     writeFileSync(temporary, `${JSON.stringify(known, null, 2)}\n`)
     renameSync(temporary, cache)
   } catch {
-    rmSync(temporary, { force: true })
+    discard(temporary)
+  }
+}
+
+const discard = (path: string): void => {
+  try {
+    rmSync(path, { force: true })
+  } catch {
+    // Where nothing can be written there is nothing to remove.
   }
 }
 

@@ -14,7 +14,7 @@ import type { FailureClass } from "../actors/TraceEvent.ts"
 import type { TraceError } from "../actors/TraceWriter.ts"
 import type { EngineError } from "../engine/EngineError.ts"
 import { closeRecord } from "./Closing.ts"
-import type { RunContext } from "./RunContext.ts"
+import type { Restore, RunContext } from "./RunContext.ts"
 import { type Active, committing, done, preparing, type State, type Stop } from "./State.ts"
 import * as Acting from "./states/Acting.ts"
 import * as Admitting from "./states/Admitting.ts"
@@ -90,18 +90,16 @@ const settle = Effect.fnUntraced(function* (run: RunContext, active: Active, res
   // Known before its first step: what asks for a stop during that step stops it there.
   const started = Effect.withFiber<State, StateError>((fiber) => {
     run.current = fiber
-    return Effect.interruptible(step(run, active))
+    return step(run, active)
   })
-  const fiber = yield* Effect.forkChild(started, { startImmediately: true })
+  // On the way to `Done` a further stop changes nothing: the first reason counts.
+  const fiber = yield* Effect.forkChild(started, { startImmediately: true, uninterruptible: stops(active) })
   const awaited = yield* Effect.exit(restore(Fiber.await(fiber)))
   if (Exit.isFailure(awaited)) requestStop(run, cancelled)
   const exit = Exit.isSuccess(awaited) ? awaited.value : yield* Fiber.await(fiber)
   run.current = undefined
   return { exit, interrupted: Exit.isFailure(awaited) }
 })
-
-/** Gives back the interruptibility of the region the run was started from. */
-export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /**
  * Runs the machine from its first state to `Done` and closes the record; call it in an uninterruptible region with that

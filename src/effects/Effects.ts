@@ -19,9 +19,11 @@ export type Permit =
   /** It happened before; this is what the model was, or would have been, told. */
   | { readonly _tag: "Known"; readonly key: string; readonly outcome: SettledOutcome }
   /** Do not act; the answer says why. `escalate`: a person has to find out. */
-  | { readonly _tag: "Refused"; readonly answer: Answer; readonly escalate: boolean }
+  | { readonly _tag: "Refused"; readonly key: string; readonly answer: Answer; readonly escalate: boolean }
 
-const refused = (kind: "outcome_unknown" | "idempotency_conflict", reason: string, escalate: boolean): Permit => ({
+type Refusal = Omit<Extract<Permit, { readonly _tag: "Refused" }>, "key">
+
+const refused = (kind: "outcome_unknown" | "idempotency_conflict", reason: string, escalate: boolean): Refusal => ({
   _tag: "Refused",
   answer: { ok: false, kind, errors: [{ path: "", reason }] },
   escalate
@@ -60,13 +62,13 @@ export const begin = Effect.fnUntraced(function* (
     case "Settled":
       return { _tag: "Known", key, outcome: begun.outcome }
     case "Conflict":
-      return conflict
+      return { ...conflict, key }
     case "Unknown": {
       // Both or neither, or the other side knows the key: trying again under it cannot double the effect.
-      if (mode !== "atomic" && mode !== "external") return unknownOutcome
+      if (mode !== "atomic" && mode !== "external") return { ...unknownOutcome, key }
       const retaken = yield* run.ledger.retake(intent)
       if (retaken._tag === "Settled") return { _tag: "Known", key, outcome: retaken.outcome }
-      return retaken._tag === "New" ? { _tag: "Act", key } : unknownOutcome
+      return retaken._tag === "New" ? { _tag: "Act", key } : { ...unknownOutcome, key }
     }
   }
 })

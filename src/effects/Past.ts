@@ -17,6 +17,8 @@ export type PastEntry =
 export interface Past {
   /** The run that effects are keyed under: the first of the chain. */
   readonly rootRunId: string
+  /** Parts of the logical run so far, those included that died before their first line. */
+  readonly parts: number
   /** The run that is continued, and how many of its events were read. */
   readonly fromRunId: string
   readonly fromSeq: number
@@ -36,6 +38,7 @@ export interface Past {
 
 interface Draft {
   rootRunId: string
+  parts: number
   fromRunId: string
   fromSeq: number
   task: string
@@ -128,8 +131,9 @@ const handlers: Readonly<Record<string, (draft: Draft, record: TraceRecord) => v
   }
 }
 
-const empty = (): Draft => ({
+const empty = (parts: number): Draft => ({
   rootRunId: "",
+  parts,
   fromRunId: "",
   fromSeq: 0,
   task: "",
@@ -151,9 +155,11 @@ const empty = (): Draft => ({
  * @returns the reason in words when they cannot be continued from
  */
 export const fold = (traces: ReadonlyArray<ReadonlyArray<TraceRecord>>): Result.Result<Past, string> => {
-  const draft = empty()
+  const draft = empty(traces.length)
   for (const [at, records] of traces.entries()) {
     const first = records[0]
+    // A part that died before its first line has done nothing; it only took its name.
+    if (first === undefined && at > 0) continue
     if (first?.event_type !== "run_started") return Result.fail("the trace does not begin with run_started")
     if (first.data["content"] !== true) {
       return Result.fail("the trace holds no content; only a run recorded with --trace-content can be resumed")
@@ -172,6 +178,7 @@ export const fold = (traces: ReadonlyArray<ReadonlyArray<TraceRecord>>): Result.
       throw error
     }
   }
+  if (draft.codec === "") return Result.fail("the trace ends before the run had begun; run the task again")
   if (draft.completed) return Result.fail("the run completed; there is nothing to resume")
   return Result.succeed(draft)
 }

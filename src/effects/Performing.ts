@@ -6,13 +6,14 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { ArtifactRef } from "../actors/ArtifactStore.ts"
+import type { SettledOutcome } from "../actors/EffectLedgerEntry.ts"
 import type { LedgerError } from "../actors/EffectLedgerError.ts"
 import type { TraceInput } from "../actors/TraceEvent.ts"
 import type { TraceError } from "../actors/TraceWriter.ts"
 import type { RegisteredTool, ValidatedArguments } from "../tools/Registry.ts"
-import { type Answer, answerOf, answerText, type Failed, type Succeeded, type ToolOutcome } from "../tools/ToolCall.ts"
+import { type Answer, answerOf, answerText, type Failed, type ToolOutcome } from "../tools/ToolCall.ts"
 import * as Effects from "./Effects.ts"
-import { type CallRecord, nowMillis, type RunContext, round3, wallLeft } from "./RunContext.ts"
+import { type CallRecord, nowMillis, type Restore, type RunContext, round3, wallLeft } from "./RunContext.ts"
 import type { Stop } from "./State.ts"
 
 /** A call that was admitted: its tool and arguments are known. */
@@ -40,22 +41,27 @@ interface Closed {
   readonly refs: ReadonlyArray<ArtifactRef>
 }
 
-const publish = Effect.fnUntraced(function* (run: RunContext, outcome: Succeeded) {
+/**
+ * Publishes what a successful call produced. If one artifact cannot be published, so did the call fail; what was published
+ * before it stays on the record, and so does what a tool that does more than read has already done.
+ */
+const withArtifacts = Effect.fnUntraced(function* (
+  run: RunContext,
+  call: Admitted,
+  outcome: ToolOutcome
+): Effect.fn.Return<Closed> {
   const refs: Array<ArtifactRef> = []
-  for (const artifact of outcome.artifacts) refs.push(yield* run.artifactStore.put(run.effectRunId, artifact))
-  return refs
+  if (outcome._tag === "Failed") return { outcome, refs }
+  for (const artifact of outcome.artifacts) {
+    const put = yield* Effect.result(run.artifactStore.put(run.effectRunId, artifact))
+    if (put._tag === "Failure") {
+      const effect = call.tool.contract.risk === "read" ? "none" : "present"
+      return { outcome: failed("execution_failed", put.failure.message, effect, outcome.millis), refs }
+    }
+    refs.push(put.success)
+  }
+  return { outcome, refs }
 })
-
-/** Publishes what a successful call produced. If that fails, so did the call. */
-const withArtifacts = (run: RunContext, outcome: ToolOutcome): Effect.Effect<Closed> => {
-  if (outcome._tag === "Failed" || outcome.artifacts.length === 0) return Effect.succeed({ outcome, refs: [] })
-  return publish(run, outcome).pipe(
-    Effect.map((refs): Closed => ({ outcome, refs })),
-    Effect.catchTag("ArtifactError", (error) =>
-      Effect.succeed<Closed>({ outcome: failed("execution_failed", error.message, "none", outcome.millis), refs: [] })
-    )
-  )
-}
 
 /** What is known when the execution itself did not answer. */
 const outcomeOf = (call: Admitted, exit: Exit.Exit<ToolOutcome>): ToolOutcome => {
@@ -157,24 +163,25 @@ const deadlineOf = (run: RunContext, tool: RegisteredTool): number => {
 /** No deadline is recorded as the largest number of milliseconds a timer can take. */
 const finite = (millis: number): number => (Number.isFinite(millis) ? round3(millis) : 2 ** 31 - 1)
 
-/** The ledger knew: nothing runs, and the model is told what it was, or would have been, told then. */
-const replay = Effect.fnUntraced(function* (run: RunContext, record: CallRecord, step: string, known: Known) {
-  record.replayed = true
-  record.answer = JSON.parse(known.outcome.answer) as Answer
-  yield* run.trace.append(Effects.settledEvent(run, record, step, known.key, known.outcome.state, true))
+/** The ledger knew, or knew that nobody does: nothing runs, and the model is told `answer`. */
+const replay = Effect.fnUntraced(function* (
+  run: RunContext,
+  record: CallRecord,
+  step: string,
+  key: string,
+  state: SettledOutcome["state"],
+  answer: Answer
+) {
+  record.replayed = state
+  record.answer = answer
+  yield* run.trace.append(Effects.settledEvent(run, record, step, key, state, true))
 })
-
-type Known = Extract<Effects.Permit, { readonly _tag: "Known" }>
 
 /** Calls side by side have fibers of their own: none goes on after a stop that another one of them has brought about. */
 const unlessStopped = <A>(run: RunContext, effect: Effect.Effect<A>): Effect.Effect<A> =>
   Effect.suspend(() => (run.stopRequest === undefined ? effect : Effect.interrupt))
 
-const execute = Effect.fnUntraced(function* (
-  run: RunContext,
-  call: Admitted,
-  restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-) {
+const execute = Effect.fnUntraced(function* (run: RunContext, call: Admitted, restore: Restore) {
   const { arguments: args, key, record, sequence, step, tool } = call
   const deadlineMillis = deadlineOf(run, tool)
   const started = yield* Effect.exit(
@@ -199,10 +206,39 @@ const execute = Effect.fnUntraced(function* (
   const admitted = { callId: record.callId, tool, arguments: args, deadlineMillis, settings }
   const exit = yield* Effect.exit(restore(unlessStopped(run, run.pool.run(admitted, lateInto(run, call)))))
   run.point = "after-tool"
-  const settled = yield* settle(run, call, yield* withArtifacts(run, outcomeOf(call, exit)))
-  yield* finish(run, call, settled.closed, nowMillis(run.clock) - before)
-  if (settled.error !== undefined) return yield* settled.error
+  const settled = yield* settle(run, call, yield* withArtifacts(run, call, outcomeOf(call, exit)))
+  const finished = yield* Effect.exit(finish(run, call, settled.closed, nowMillis(run.clock) - before))
+  // A defect stays one, whatever else went wrong after it.
   if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) return yield* Effect.failCause(exit.cause)
+  if (settled.error !== undefined) return yield* settled.error
+  return yield* finished
+})
+
+const permitted = Effect.fnUntraced(function* (
+  run: RunContext,
+  turn: number,
+  record: CallRecord,
+  restore: Restore
+): Effect.fn.Return<Stop | undefined, TraceError | LedgerError> {
+  const { arguments: args, tool } = record
+  if (tool === undefined || args === undefined) {
+    return yield* Effect.die(new Error(`${record.callId} was not admitted`))
+  }
+  yield* unlessStopped(run, Effect.void)
+  const place = `model-${turn}`
+  const permit = yield* Effects.begin(run, record, tool, args, place)
+  if (permit._tag === "Known") {
+    yield* replay(run, record, place, permit.key, permit.outcome.state, JSON.parse(permit.outcome.answer) as Answer)
+    return undefined
+  }
+  if (permit._tag === "Refused") {
+    yield* replay(run, record, place, permit.key, permit.escalate ? "unknown" : "failed", permit.answer)
+    const detail = `${tool.name} (${record.callId}): its outcome is unknown`
+    return permit.escalate ? { _tag: "Escalated", detail } : undefined
+  }
+  const sequence = ++run.budget.toolCalls
+  const step = `tool-${sequence - 1}`
+  yield* execute(run, { record, tool, arguments: args, sequence, step, key: permit.key }, restore)
   return undefined
 })
 
@@ -215,28 +251,4 @@ export const perform = (
   turn: number,
   record: CallRecord
 ): Effect.Effect<Stop | undefined, TraceError | LedgerError> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      const { arguments: args, tool } = record
-      if (tool === undefined || args === undefined) {
-        return yield* Effect.die(new Error(`${record.callId} was not admitted`))
-      }
-      yield* unlessStopped(run, Effect.void)
-      const place = `model-${turn}`
-      const permit = yield* Effects.begin(run, record, tool, args, place)
-      if (permit._tag === "Known") {
-        yield* replay(run, record, place, permit)
-        return undefined
-      }
-      if (permit._tag === "Refused") {
-        record.answer = permit.answer
-        return permit.escalate
-          ? ({ _tag: "Escalated", detail: `${tool.name} (${record.callId}): its outcome is unknown` } as const)
-          : undefined
-      }
-      const sequence = ++run.budget.toolCalls
-      const step = `tool-${sequence - 1}`
-      yield* execute(run, { record, tool, arguments: args, sequence, step, key: permit.key }, restore)
-      return undefined
-    })
-  )
+  Effect.uninterruptibleMask((restore) => permitted(run, turn, record, restore))

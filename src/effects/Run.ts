@@ -13,11 +13,19 @@ import type { TraceInput } from "../actors/TraceEvent.ts"
 import { type RunTrace, type TraceError, type TraceOptions, TraceWriter } from "../actors/TraceWriter.ts"
 import type { ToolSettings } from "../tools/ToolContext.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
-import { cancelled, drive, type Restore, requestStop } from "./AgentLoop.ts"
+import { cancelled, drive, requestStop } from "./AgentLoop.ts"
 import * as Limits from "./Limits.ts"
 import { type Outcome, outcomeOf } from "./Outcome.ts"
 import { Approval, type Approver } from "./Policy.ts"
-import { type CallPolicy, newBudget, nowMillis, type RunContext, type RunSettings, type Session } from "./RunContext.ts"
+import {
+  type CallPolicy,
+  newBudget,
+  nowMillis,
+  type Restore,
+  type RunContext,
+  type RunSettings,
+  type Session
+} from "./RunContext.ts"
 import type { Stop } from "./State.ts"
 import { effectVersion, version } from "./Version.ts"
 
@@ -183,7 +191,7 @@ const record = Effect.fnUntraced(function* (run: RunContext, restore: Restore) {
 const nameOf = ({ past }: Control): Effect.Effect<string, never, Ids> =>
   past === undefined
     ? Effect.flatMap(Ids, (ids) => ids.run)
-    : Effect.succeed(`${past.past.rootRunId}-r${partOf(past.past.fromRunId) + 1}`)
+    : Effect.succeed(`${past.past.rootRunId}-r${Math.max(past.past.parts, partOf(past.past.fromRunId)) + 1}`)
 
 /** Which part of its logical run a run is, from its name. */
 export const partOf = (runId: string): number => Number(/-r(\d+)$/.exec(runId)?.[1] ?? 1)

@@ -51,7 +51,7 @@ export interface CallRecord {
   /** The run stopped before this call had its turn. */
   skipped?: true
   /** The ledger already knew what this call came to: nothing ran. */
-  replayed?: true
+  replayed?: "succeeded" | "failed" | "unknown"
 }
 
 /** A kept turn whose calls, or whose mistakes, the model has not yet been answered. */
@@ -172,6 +172,9 @@ export const closingOf = (codec: Codec, calls: boolean): Codec["closing"] =>
 /** A tool's name as the trace may hold it: a registered name is in the provenance anyway, any other came from the model. */
 export const toolLabel = (run: RunContext, name: string): Content =>
   run.session.registry.get(name) === undefined ? run.trace.text(name) : name
+
+/** Gives back the interruptibility of the region around an uninterruptible one. */
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Milliseconds, with fractions, by the run's clock. */
 export const nowMillis = (clock: Clock.Clock): number => Number(clock.currentTimeNanosUnsafe()) / 1e6

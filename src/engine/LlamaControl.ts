@@ -34,7 +34,8 @@ export const makeControl = (buffer: SharedArrayBuffer = makeBuffer()): Control =
   const stopped = () => Atomics.load(cells, STOP) !== 0
   const leave = () => {
     Atomics.sub(cells, BUSY, 1)
-    Atomics.notify(cells, BUSY)
+    // Whoever waits has raised the flag first: without it there is nobody to wake, and this runs once per token.
+    if (stopped()) Atomics.notify(cells, BUSY)
   }
   const raised = Atomics.waitAsync(cells, STOP, 0)
   if (raised.async) void raised.value.then(() => abort.abort(new Stopped()))

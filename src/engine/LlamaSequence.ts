@@ -4,7 +4,7 @@
  * let two calls overlap. Knows tokens, not segments, turns or boundaries.
  */
 
-import { clearInterval, setInterval } from "node:timers"
+import { setInterval } from "node:timers/promises"
 import type { LlamaContextSequence, LlamaModel, Token } from "node-llama-cpp"
 import { EngineError } from "./EngineError.ts"
 import type { EndReason, Sampling } from "./Generation.ts"
@@ -45,7 +45,7 @@ export class LlamaSequence {
   readonly #sequence: LlamaContextSequence
   #log: Array<number> = []
   #broken: EngineError | undefined
-  readonly #timer: NodeJS.Timeout
+  readonly #closing = new AbortController()
   /** When the running native call began, and how to fail it. */
   #since = 0
   #waiting: ((cause: EngineError) => void) | undefined
@@ -53,8 +53,7 @@ export class LlamaSequence {
   constructor(options: SequenceOptions) {
     this.#options = options
     this.#sequence = options.sequence
-    this.#timer = setInterval(() => this.#watch(), Math.max(10, options.stallMillis / 4))
-    this.#timer.unref()
+    void this.#watch()
   }
 
   get length(): number {
@@ -166,7 +165,7 @@ export class LlamaSequence {
 
   /** Frees the slot. A sequence that stopped answering keeps its slot: freeing it would corrupt the next one there. */
   async dispose(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#closing.abort()
     if (this.#broken !== undefined) return
     await this.#options.control.closing(5_000, () => this.#sequence.dispose())
   }
@@ -226,14 +225,21 @@ export class LlamaSequence {
     })
   }
 
-  /** Fails a native call that has been out for too long. One timer per sequence: one per call costs as much as a token. */
-  #watch(): void {
+  /** Fails native calls that have been out for too long. One timer per sequence: one per call is felt at each token. */
+  async #watch(): Promise<void> {
     const { stallMillis } = this.#options
-    if (this.#waiting === undefined || performance.now() - this.#since < stallMillis) return
-    this.#broken = new EngineError({
-      reason: "lost",
-      message: `The engine made no progress for ${Math.round(stallMillis / 1000)} s. Close the session and open another.`
-    })
-    this.#waiting(this.#broken)
+    const options = { signal: this.#closing.signal, ref: false }
+    try {
+      for await (const _ of setInterval(Math.max(10, stallMillis / 4), undefined, options)) {
+        if (this.#waiting === undefined || performance.now() - this.#since < stallMillis) continue
+        this.#broken = new EngineError({
+          reason: "lost",
+          message: `The engine made no progress for ${stallMillis / 1000} s. Close the session and open another.`
+        })
+        this.#waiting(this.#broken)
+      }
+    } catch {
+      // the sequence was disposed
+    }
   }
 }

@@ -229,4 +229,14 @@ describe("what fails around the model", () => {
       assert.deepInclude(outcome.stop, { _tag: "Failed", class: "engine" })
     })
   )
+
+  it.effect("artifacts published before one that could not be are on the record, and the call says what it did", () =>
+    Effect.gen(function* () {
+      const { events, outcome } = yield* play([call("save_two", {}), "done"])
+      assert.strictEqual(outcome.artifacts.length, 1)
+      assert.strictEqual(events.filter((event) => event.event_type === "artifact_written").length, 1)
+      const finished = events.find((event) => event.event_type === "tool_execution_finished")
+      assert.deepInclude(finished?.data, { failure_kind: "execution_failed", effect: "present" })
+    })
+  )
 })

@@ -113,6 +113,9 @@ const fields: ReadonlyArray<Damage> = [
   edit("T09", "invalid arguments, no content", "a reason in the clear", (lines) => {
     data(lines, "tool_call_rejected")["errors"][0]["reason"] = "expected number"
   }),
+  edit("T09", "token events, no content", "the ids of tokens", (lines) => {
+    data(lines, "generation_token")["ids"] = [72]
+  }),
   edit("T09", "one tool", "hidden text where content is on", (lines) => {
     data(lines, "model_call_finished")["text"] = hidden
   })

@@ -22,7 +22,7 @@ const leaveSoon = Effect.sync(() => {
 
 const program = Effect.scoped(
   Effect.gen(function* () {
-    if (phase === "load") setTimeout(leave, Number(delay))
+    if (phase === "load") yield* Effect.forkChild(Effect.andThen(Effect.sleep(Number(delay)), leaveSoon))
     const worker = yield* makeWorker({ modelPath, threads: 1, gpu: false })
     // a load that was faster than the delay waits for it
     if (phase === "load") return yield* Effect.never

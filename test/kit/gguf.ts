@@ -86,20 +86,25 @@ class Writer {
   entry([key, type, value, element]: Entry): void {
     this.text(key)
     this.u32(valueTypes[type])
-    if (type !== "array") return this.value(type, value)
+    if (type !== "array") {
+      this.value(type, value)
+      return
+    }
     const list = value as ReadonlyArray<unknown>
     this.u32(valueTypes[element!])
     this.u64(list.length)
     for (const item of list) this.value(element!, item)
   }
   value(type: ValueType, value: unknown): void {
-    if (type === "text") return this.text(value as string)
-    if (type === "bool") return this.raw(Buffer.from([value === true ? 1 : 0]))
-    const bytes = Buffer.alloc(4)
-    if (type === "f32") bytes.writeFloatLE(value as number)
-    else if (type === "i32") bytes.writeInt32LE(value as number)
-    else bytes.writeUInt32LE(value as number)
-    this.raw(bytes)
+    const bytes = Buffer.alloc(type === "bool" ? 1 : 4)
+    if (type === "text") this.text(value as string)
+    else {
+      if (type === "bool") bytes.writeUInt8(value === true ? 1 : 0)
+      else if (type === "f32") bytes.writeFloatLE(value as number)
+      else if (type === "i32") bytes.writeInt32LE(value as number)
+      else bytes.writeUInt32LE(value as number)
+      this.raw(bytes)
+    }
   }
   bytes(): Buffer {
     return Buffer.concat(this.#parts)

@@ -133,14 +133,12 @@ export const samples = (count: number, seed: number): ReadonlyArray<RandomRun> =
 /** Instants at which something may happen, far enough for everything to end. */
 const steps = [...Array.from({ length: 40 }, () => 5), 1_000, 30_000, 60_000, 600_000, 600_000]
 
-/** Plays it to its end and gives what it left: the trace, the outcome (none where a defect ended it), the engine's log. */
-export const playRandom = (spec: RandomRun) =>
+/** Plays it to its end and gives what it left: trace, outcome (none where a defect ended it), transcript, the engine's log. */
+export const playRandom = (spec: RandomRun, codec = "qwen2.5") =>
   Effect.gen(function* () {
     const { performed, registry } = yield* TestTools.make()
-    const handle = yield* Agent.start({
-      task: spec.task,
-      tools: registry,
-      system: "S",
+    const session = yield* Agent.session({ tools: registry, system: "S", codec })
+    const handle = yield* Agent.startIn(session, spec.task, {
       calls: spec.calls,
       limits: spec.limits,
       trace: { content: true, tokenEvents: spec.tokenEvents }
@@ -161,7 +159,7 @@ export const playRandom = (spec: RandomRun) =>
     const exit = yield* Fiber.join(waiting)
     const text = (yield* MemoryTraces).text(handle.runId)
     const context = (yield* ScriptedSessions).map((log) => log.committed()).join("")
-    return { exit, text, context, performed, registry }
+    return { exit, text, context, performed, registry, session }
   }).pipe(
     Effect.scoped,
     Effect.provideService(Approval, approvers[spec.approver]),

@@ -22,6 +22,12 @@ const Save = Tool.make("save", {
   success: Schema.Struct({ bytes: Schema.Finite })
 }).annotate(Contract.Risk, "local-write")
 
+const SaveTwo = Tool.make("save_two", {
+  description: "Saves one text, and one under a name that no store takes.",
+  parameters: Schema.Struct({}),
+  success: Schema.String
+}).annotate(Contract.Risk, "local-write")
+
 const Send = Tool.make("send", {
   description: "Sends a message to somebody.",
   parameters: Schema.Struct({ to: Schema.String }),
@@ -68,7 +74,7 @@ const Ask = Tool.make("clarify", {
   .annotate(Contract.Risk, "read")
   .annotate(Contract.AsksUser, true)
 
-export const toolkit = Toolkit.make(Add, Save, Send, SlowSend, Wait, Poll, Long, Broken, Ask)
+export const toolkit = Toolkit.make(Add, Save, Send, SlowSend, Wait, Poll, Long, Broken, Ask, SaveTwo)
 
 /** What really ran, in order: `tool:arguments`. */
 export class Performed extends Context.Service<Performed, Array<string>>()("effect-writ/test/Performed") {}
@@ -85,6 +91,12 @@ export const make = Effect.fnUntraced(function* () {
       const { produce } = yield* ToolContext
       produce({ name: args.name, mediaType: "text/plain", bytes: Buffer.from(args.content) })
       return { bytes: args.content.length }
+    }),
+    save_two: Effect.fnUntraced(function* () {
+      const { produce } = yield* ToolContext
+      produce({ name: "one.txt", mediaType: "text/plain", bytes: Buffer.from("1") })
+      produce({ name: "../two.txt", mediaType: "text/plain", bytes: Buffer.from("2") })
+      return "saved"
     }),
     send: (args) => Effect.as(note("send", args), "sent"),
     slow_send: (args) => Effect.andThen(note("slow_send", args), Effect.as(Effect.sleep(60_000), "sent")),

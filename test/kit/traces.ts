@@ -2,10 +2,13 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Agent from "../../src/effects/Agent.ts"
 import type { AgentEvent } from "../../src/effects/AgentEvent.ts"
 import { Approval, type Approver, allowAll, suspendAll } from "../../src/effects/Policy.ts"
+import { resume } from "../../src/effects/Resume.ts"
+import { Lines } from "../../src/effects/trace/TraceReader.ts"
 import type { Script } from "../../src/engine/ScriptedModel.ts"
 import { layerScripted, MemoryTraces } from "../../src/testing.ts"
 import { type KitOptions, play, playUntil } from "./run.ts"
@@ -55,6 +58,23 @@ const second = (which: 1 | 2): Traced =>
     return (yield* MemoryTraces).text(`run-${which}`)
   }).pipe(Effect.scoped, Effect.provide(layerScripted({ turns: [call("wait", { millis: 60_000 }), "hello"] })))
 
+/** A run that is stopped when `when` sees its event, and then resumed. The trace of its second part. */
+const resumed = (turns: Script["turns"], when: (event: AgentEvent) => boolean, answer?: string): Traced =>
+  Effect.gen(function* () {
+    const { registry } = yield* TestTools.make()
+    const options = { tools: registry, trace: { content: true } }
+    const handle = yield* Agent.start({ task: "the task", system: "S", ...options })
+    yield* Stream.runForEachWhile(handle.events, (event) => Effect.sync(() => !when(event)))
+    yield* handle.cancel
+    yield* handle.outcome
+    const memory = yield* MemoryTraces
+    const lines = new Lines()
+    const items = lines.push(Buffer.from(memory.text("run-1")))
+    const first = items.flatMap((item) => (item._tag === "Event" ? [item.record] : []))
+    const { runId } = yield* resume({ ...options, traces: [first], ...(answer === undefined ? {} : { answer }) })
+    return memory.text(runId)
+  }).pipe(Effect.provideService(Approval, allowAll), Effect.provide(layerScripted({ turns })))
+
 /** A tool that outlives its deadline and answers before the run ends. */
 const late: Traced = Effect.gen(function* () {
   const slow = { text: ["so", "rry"], millisPerToken: 400 }
@@ -73,6 +93,7 @@ export const good = {
   "one tool": run([add(1), "It is 2."]),
   "one tool, no content": run([add(1), "It is 2."], { trace: { content: false } }),
   "token events": run([add(1), { text: ["It ", "is ", "2."] }], { trace: { content: true, tokenEvents: true } }),
+  "token events, no content": run([{ text: ["It ", "is ", "2."] }], { trace: { content: false, tokenEvents: true } }),
   "final answer": run(["Hello."]),
   "three turns": run([add(1), add(2), "done"]),
   "two calls": run([calls(["add", { a: 1, b: 1 }], ["add", { a: 2, b: 2 }]), "ok"]),
@@ -147,6 +168,19 @@ export const good = {
     // biome-ignore lint/suspicious/noThenProperty: the kit's name for what is done before the cancel.
     { then: Effect.yieldNow },
     never
+  ),
+  "resumed in a turn with one call done": resumed(
+    [calls(["send", { to: "ann" }], ["slow_send", { to: "bob" }], ["add", { a: 1, b: 1 }]), "done"],
+    (event) => event._tag === "CallStarted" && event.tool === "slow_send"
+  ),
+  "resumed in generation": resumed(
+    [add(1), { text: ["a", "b"], millisPerToken: 100 }, "done"],
+    (event) => event._tag === "StateEntered" && event.state === "Generating" && event.turn === 1
+  ),
+  "resumed with an answer": resumed(
+    [call("clarify", { question: "Which?" }), "that one"],
+    (event) => event._tag === "Finished",
+    "This one."
   ),
   "a session's first task": second(1),
   "a session's second task": second(2)

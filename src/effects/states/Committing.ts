@@ -119,18 +119,20 @@ const uncommitted = (run: RunContext, queued: QueuedAnswers, reason: string): Re
       reason
     }
     if (record.skipped) return { type: "call_skipped", step, data: about }
-    const effect =
-      record.outcome === undefined ? "none" : record.outcome._tag === "Failed" ? record.outcome.effect : present(record)
     return {
       type: "tool_result_uncommitted",
       step,
-      data: { ...about, effect, answer: run.trace.text(queued.answers[at]!.text) }
+      data: { ...about, effect: effectOf(record), answer: run.trace.text(queued.answers[at]!.text) }
     }
   })
 }
 
-/** A call that succeeded left something behind unless it only reads. */
-const present = (record: CallRecord) => (record.tool?.contract.risk === "read" ? "none" : "present")
+/** What is known to be left of a call. One that succeeded left something behind unless it only reads. */
+const effectOf = ({ outcome, replayed, tool }: CallRecord) => {
+  if (outcome?._tag === "Failed") return outcome.effect
+  if (outcome !== undefined) return tool?.contract.risk === "read" ? "none" : "present"
+  return replayed === "succeeded" ? "present" : replayed === "unknown" ? "unknown" : "none"
+}
 
 const why = (stop: Stop): string => {
   switch (stop._tag) {
@@ -147,33 +149,36 @@ const why = (stop: Stop): string => {
   }
 }
 
+const commit = Effect.fnUntraced(function* (
+  run: RunContext,
+  turn: number,
+  stop: Stop | undefined
+): Effect.fn.Return<State, EngineError | TraceError> {
+  run.point = "commit"
+  const { open } = run
+  if (open === undefined) return stop === undefined ? preparing(turn + 1) : done(stop)
+  for (const record of open.records) {
+    if (record.answer !== undefined) continue
+    record.answer = skippedAnswer(stop === undefined ? "no decision was made" : why(stop))
+    record.skipped = true
+    run.budget.skipped++
+    const tool = record.proposed.name
+    run.emit({ _tag: "CallSkipped", callId: record.callId, tool, reason: stop?._tag ?? "" })
+  }
+  const queued = run.queued ?? (yield* queue(run, open, stop !== undefined))
+  if (stop === undefined) {
+    run.queued = queued
+    return preparing(turn + 1)
+  }
+  run.session.owed = queued
+  run.queued = undefined
+  run.open = undefined
+  yield* run.trace.append(...uncommitted(run, queued, stop._tag))
+  return done(stop)
+})
+
 export const committing = (
   run: RunContext,
   turn: number,
   stop: Stop | undefined
-): Effect.Effect<State, EngineError | TraceError> =>
-  Effect.uninterruptible(
-    Effect.gen(function* () {
-      run.point = "commit"
-      const { open } = run
-      if (open === undefined) return stop === undefined ? preparing(turn + 1) : done(stop)
-      for (const record of open.records) {
-        if (record.answer !== undefined) continue
-        record.answer = skippedAnswer(stop === undefined ? "no decision was made" : why(stop))
-        record.skipped = true
-        run.budget.skipped++
-        const tool = record.proposed.name
-        run.emit({ _tag: "CallSkipped", callId: record.callId, tool, reason: stop?._tag ?? "" })
-      }
-      const queued = run.queued ?? (yield* queue(run, open, stop !== undefined))
-      if (stop === undefined) {
-        run.queued = queued
-        return preparing(turn + 1)
-      }
-      run.session.owed = queued
-      run.queued = undefined
-      run.open = undefined
-      yield* run.trace.append(...uncommitted(run, queued, stop._tag))
-      return done(stop)
-    })
-  )
+): Effect.Effect<State, EngineError | TraceError> => Effect.uninterruptible(commit(run, turn, stop))

@@ -19,6 +19,7 @@ import {
   nowMillis,
   type OpenTurn,
   openingOptions,
+  type Restore,
   type RunContext,
   round3
 } from "../RunContext.ts"
@@ -222,41 +223,41 @@ const follow = (run: RunContext, turn: number, { action, last }: Concluded): Sta
     return admitting(turn)
   }
   run.emit({ _tag: "Malformed", turn, code: action.code, reason: action.reason })
-  run.budget.rejected++
   run.budget.repairs++
   return run.budget.repairs > run.settings.limits.repairs
     ? committing(turn, { _tag: "Limit", kind: "repairs" })
     : committing(turn)
 }
 
-export const generating = (run: RunContext, turn: number): Effect.Effect<State, EngineError | TraceError> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      run.point = "prefill"
-      const before = nowMillis(run.clock)
-      const turnsBefore = run.budget.turns
-      const { codec, registry } = run.session
-      const reasoningOpen = opensReasoning(codec, openingOptions(run))
-      const reader = new TurnReader(turn, () => codec.parser({ tools: registry.specs, reasoningOpen }), run.emit)
-      const concluded = yield* restore(speculate(run, turn, reader)).pipe(
-        Effect.flatMap((spoken) =>
-          Effect.map(
-            run.session.context.keep(closingOf(codec, spoken.action._tag === "ToolCalls")),
-            (span): Concluded => ({ ...spoken, span })
-          )
-        ),
-        Effect.onExit((exit) => {
-          run.budget.modelMillis += nowMillis(run.clock) - before
-          // What was stopped before it started leaves nothing to roll back.
-          const began = run.budget.turns > turnsBefore
-          return Exit.isFailure(exit) && began ? rolledBack(run, turn, reader, exit.cause) : Effect.void
-        })
+const generate = Effect.fnUntraced(function* (run: RunContext, turn: number, restore: Restore) {
+  run.point = "prefill"
+  const before = nowMillis(run.clock)
+  const turnsBefore = run.budget.turns
+  const { codec, registry } = run.session
+  const reasoningOpen = opensReasoning(codec, openingOptions(run))
+  const reader = new TurnReader(turn, () => codec.parser({ tools: registry.specs, reasoningOpen }), run.emit)
+  const concluded = yield* restore(speculate(run, turn, reader)).pipe(
+    Effect.flatMap((spoken) =>
+      Effect.map(
+        run.session.context.keep(closingOf(codec, spoken.action._tag === "ToolCalls")),
+        (span): Concluded => ({ ...spoken, span })
       )
-      if (reader.shown && concluded.action._tag !== "FinalText") {
-        run.emit({ _tag: "Retracted", turn, reason: concluded.action._tag === "ToolCalls" ? "call" : "malformed" })
-      }
-      run.open = owed(turn, concluded.action)
-      yield* record(run, turn, reader, concluded)
-      return follow(run, turn, concluded)
+    ),
+    Effect.onExit((exit) => {
+      run.budget.modelMillis += nowMillis(run.clock) - before
+      // What was stopped before it started leaves nothing to roll back.
+      const began = run.budget.turns > turnsBefore
+      return Exit.isFailure(exit) && began ? rolledBack(run, turn, reader, exit.cause) : Effect.void
     })
   )
+  if (reader.shown && concluded.action._tag !== "FinalText") {
+    run.emit({ _tag: "Retracted", turn, reason: concluded.action._tag === "ToolCalls" ? "call" : "malformed" })
+  }
+  run.open = owed(turn, concluded.action)
+  if (concluded.action._tag === "Malformed") run.budget.rejected++
+  yield* record(run, turn, reader, concluded)
+  return follow(run, turn, concluded)
+})
+
+export const generating = (run: RunContext, turn: number): Effect.Effect<State, EngineError | TraceError> =>
+  Effect.uninterruptibleMask((restore) => generate(run, turn, restore))

@@ -23,15 +23,14 @@ const evaluate = (
   segments: ReadonlyArray<Segment>,
   record: (span: Span) => ReadonlyArray<TraceInput>
 ): Effect.Effect<void, EngineError | TraceError> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      const before = nowMillis(run.clock)
-      const span = yield* restore(run.session.context.commit(segments))
+  Effect.uninterruptibleMask((restore) => {
+    const before = nowMillis(run.clock)
+    return Effect.flatMap(restore(run.session.context.commit(segments)), (span) => {
       run.budget.modelMillis += nowMillis(run.clock) - before
       run.budget.prefillTokens += span.end - span.start
-      yield* run.trace.append(...record(span))
+      return run.trace.append(...record(span))
     })
-  )
+  })
 
 const stateChanged = (role: "system" | "user" | "tool_result" | "feedback", step: string, span: Span): TraceInput => ({
   type: "session_state_changed",

@@ -55,8 +55,10 @@ class Playback {
   #take(kind: "message" | "turn") {
     return Effect.suspend(() => {
       const span = this.#tape.span(kind)
-      if (span === undefined)
-        return this.#tape.interruption(kind === "message" ? "session_state_changed" : "a kept turn")
+      // A turn is kept where nothing can interrupt.
+      if (span === undefined) {
+        return kind === "message" ? this.#tape.interruption("session_state_changed") : this.#tape.failure("a kept turn")
+      }
       this.#length = span.end
       return Effect.succeed(span)
     })

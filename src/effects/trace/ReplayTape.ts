@@ -69,8 +69,7 @@ export class Tape {
     const last = records.at(-1)
     this.terminal = last !== undefined && terminalTypes.has(last.event_type) ? last : undefined
     let closing = this.terminal === undefined ? records.length : records.length - 1
-    while (this.terminal !== undefined && closing > 0 && answersUncommitted.has(records[closing - 1]!.event_type))
-      closing--
+    while (closing > 0 && answersUncommitted.has(records[closing - 1]!.event_type)) closing--
     this.#closing = closing
   }
 
@@ -85,10 +84,19 @@ export class Tape {
 
   /** The reason that stopped the run from outside, if that is how it ended. */
   get stop(): Stop | undefined {
-    const { data, event_type: type } = this.terminal ?? { data: {} as TraceRecord["data"], event_type: "" }
+    if (this.terminal === undefined) return this.#stopBegun()
+    const { data, event_type: type } = this.terminal
     if (type === "run_cancelled") return { _tag: "Cancelled", at: data["at"] as never }
     if (type === "run_terminated" && data["limit_hit"] === "wall_time") return { _tag: "Limit", kind: "wall_time" }
     return undefined
+  }
+
+  /** The stop in whose middle the record breaks off, as far as the answers it left tell. */
+  #stopBegun(): Stop | undefined {
+    const reason = this.records.at(-1)?.data["reason"]
+    if (this.#closing === this.records.length) return undefined
+    if (reason === "Cancelled") return { _tag: "Cancelled", at: "tool" }
+    return reason === "Limit" ? { _tag: "Limit", kind: "wall_time" } : undefined
   }
 
   /** The event that was written last. */
@@ -131,7 +139,8 @@ export class Tape {
       }
       if (!before.has(type)) return undefined
     }
-    return undefined
+    // Cut inside of what was written together: what is there of it is compared, and the rest is out of the record.
+    return this.terminal === undefined && this.#at < this.records.length ? { start: 0, end: 0 } : undefined
   }
 
   /** Compares events with the record and moves on. */
@@ -217,10 +226,15 @@ export class Tape {
 
   /** Stops the run as it was stopped and waits to be interrupted by that. */
   readonly enactStop = (otherwise: Stop): Effect.Effect<never> =>
-    Effect.suspend(() => {
-      if (!this.#over) this.stopRun(this.stop ?? otherwise)
-      return Effect.never
-    })
+    // By another fiber, when this one is waiting: calls that run side by side are then stopped in their order.
+    Effect.andThen(
+      Effect.forkDetach(
+        Effect.sync(() => {
+          if (!this.#over) this.stopRun(this.stop ?? otherwise)
+        })
+      ),
+      Effect.never
+    )
 
   /** What happened where the record has no result for what the loop asks for now: a stop, a failure, a defect, or its end. */
   readonly interruption = (what: string): Effect.Effect<never, EngineError> =>
@@ -237,20 +251,32 @@ export class Tape {
       const reason = type === "turn_rolled_back" ? data["reason"] : undefined
       if (reason === "cancelled") return this.enactStop({ _tag: "Cancelled", at: "generation" })
       if (reason === "limit") return this.enactStop({ _tag: "Limit", kind: "wall_time" })
-      const failure = ends ? this.#failure() : undefined
+      const failure = ends ? this.#failure(String(reason)) : undefined
       if (failure !== undefined) return failure
       this.diverge({ path: "event_type", recorded: type, replayed: what })
       return Effect.never
     })
 
-  #failure(): Effect.Effect<never, EngineError> | undefined {
+  /** The same where the loop cannot be interrupted, so that there is nothing to wait for: a failure, whatever else it was. */
+  readonly failure = (what: string): Effect.Effect<never, EngineError> =>
+    Effect.suspend(() => {
+      const next = this.#over ? undefined : this.next()
+      const recorded = next?.record.event_type === "turn_rolled_back" ? this.#failure("engine_error") : undefined
+      if (recorded !== undefined) return recorded
+      if (next === undefined && !this.#over) this.#stopHere()
+      if (!this.#over) this.diverge({ path: "event_type", recorded: next?.record.event_type, replayed: what })
+      return Effect.fail(new EngineError({ reason: "lost", message: "the record does not go on like this" }))
+    })
+
+  /** The recorded failure; where the record breaks off before it says which, one of the kind it names. */
+  #failure(reason: string): Effect.Effect<never, EngineError> | undefined {
     const { data, event_type: type } = this.terminal ?? { data: {} as TraceRecord["data"], event_type: "" }
     if (type === "run_terminated" && data["reason"] === "context_exhausted") {
       return Effect.fail(new EngineError({ reason: "context_overflow", message: String(data["detail"]) }))
     }
-    if (type !== "run_failed") return this.terminal === undefined ? Effect.never : undefined
+    if (this.terminal !== undefined && type !== "run_failed") return undefined
     const message = String(data["error"])
-    return data["class"] === "defect"
+    return data["class"] === "defect" || reason === "defect"
       ? Effect.die(new ReplayedDefect(message))
       : Effect.fail(new EngineError({ reason: "failed", message }))
   }

@@ -76,9 +76,16 @@ export const pool = (tape: Tape, published: Published): ToolPool["Service"] => {
       Effect.suspend(() => {
         if (late !== undefined) tape.late.set(call.callId, late)
         const found = tape.find("tool_execution_finished", call.callId)
-        // An engine cannot fail here: what is left is a stop, or the end of the record.
-        if (found === undefined) return Effect.orDie(tape.interruption("tool_execution_finished"))
-        const { artifacts, first } = artifactsOf(call.callId, found.at)
+        if (found === undefined && tape.terminal !== undefined) {
+          // An engine cannot fail here: what is left is a stop.
+          return Effect.orDie(tape.interruption("tool_execution_finished"))
+        }
+        const { artifacts, first } = artifactsOf(call.callId, found?.at ?? tape.records.length)
+        if (found === undefined) {
+          // The record breaks off while this call was running, or was being put down.
+          const reached = tape.reach(first, "tool_execution_finished")
+          return Effect.as(reached, { _tag: "Succeeded", result: null, artifacts, millis: 0 } as const)
+        }
         const reason = reasonOf(found.record)
         const outcome =
           reason === loopsOwn.stopped

@@ -208,20 +208,21 @@ export class TraceReadError extends Schema.TaggedError<TraceReadError>()("TraceR
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** The items of a file, which may be growing: what is there now is read. */
-export const readFile = (path: string, options: ReadOptions = {}): Stream.Stream<Item, TraceReadError> =>
-  read(
-    Stream.fromAsyncIterable(
-      {
-        [Symbol.asyncIterator]: () => createReadStream(path, { highWaterMark: 256 * 1024 })[Symbol.asyncIterator]()
-      } as AsyncIterable<Buffer>,
-      (cause) => {
-        const reason = cause instanceof Error ? cause.message : String(cause)
-        return new TraceReadError({ path, message: `${path} cannot be read: ${reason}`, cause })
-      }
-    ),
-    options
+/** The bytes of a file, which may be growing: what is there now is read. */
+export const readBytes = (path: string): Stream.Stream<Uint8Array, TraceReadError> =>
+  Stream.fromAsyncIterable(
+    {
+      [Symbol.asyncIterator]: () => createReadStream(path, { highWaterMark: 256 * 1024 })[Symbol.asyncIterator]()
+    } as AsyncIterable<Buffer>,
+    (cause) => {
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      return new TraceReadError({ path, message: `${path} cannot be read: ${reason}`, cause })
+    }
   )
+
+/** The items of a file, which may be growing. */
+export const readFile = (path: string, options: ReadOptions = {}): Stream.Stream<Item, TraceReadError> =>
+  read(readBytes(path), options)
 
 /** Everything at once, for traces that fit in memory. */
 export const collect = (path: string): Effect.Effect<ReadonlyArray<Item>, TraceReadError> =>

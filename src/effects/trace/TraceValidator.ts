@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { schemaId, terminalTypes } from "../../actors/TraceEvent.ts"
+import { schemaId } from "../../actors/TraceEvent.ts"
 import { Admission } from "./invariants/Admission.ts"
 import { Answers } from "./invariants/Answers.ts"
 import { Artifacts } from "./invariants/Artifacts.ts"
@@ -14,6 +14,7 @@ import { Ending } from "./invariants/Ending.ts"
 import { Envelope } from "./invariants/Envelope.ts"
 import { Executions } from "./invariants/Executions.ts"
 import { Findings, type Violation } from "./invariants/Findings.ts"
+import { Frame } from "./invariants/Frame.ts"
 import type { InvariantId } from "./invariants/Invariants.ts"
 import { LimitsKept } from "./invariants/LimitsKept.ts"
 import { type KnownRecord, RunFacts } from "./invariants/RunFacts.ts"
@@ -24,7 +25,7 @@ import {
   type Item,
   Lines,
   maxLineBytes,
-  readFile,
+  readBytes,
   type TraceReadError,
   type Unreadable,
   unknownSchema
@@ -72,6 +73,7 @@ export class TraceValidator {
   readonly #findings = new Findings()
   readonly #facts = new RunFacts()
   readonly #envelope = new Envelope(this.#findings)
+  readonly #frame = new Frame(this.#findings, this.#facts)
   readonly #artifacts = new Artifacts(this.#findings, this.#facts)
   readonly #turns = new Turns(this.#findings, this.#facts)
   readonly #executions = new Executions(this.#findings, this.#facts)
@@ -92,7 +94,6 @@ export class TraceValidator {
   #cut = false
   /** An event could not be read: what follows cannot be judged by what went before, only by itself. */
   #lost = false
-  #afterEnd = false
 
   constructor(options: ValidateOptions = {}) {
     this.#options = options
@@ -133,39 +134,13 @@ export class TraceValidator {
       return add("T08", `${type}: ${complaint}`)
     }
     const known = record as unknown as KnownRecord
-    this.#frame(known)
+    this.#frame.see(known, this.#events - 1)
     const clear = this.#facts.started?.content
     const field = clear === undefined ? undefined : indiscretion(type, record.data, clear, this.#isName)
     if (field !== undefined) add("T09", `${type}.${field} is ${clear === true ? "hidden" : "in the clear"}`)
-    if (this.#lost || this.#afterEnd) return
+    if (this.#lost || this.#frame.over) return
     if (this.#facts.terminal === type) this.#atEnd(known)
     else for (const part of this.#parts) part.see(known)
-  }
-
-  /** T10 and T11: what comes first, what comes last. */
-  #frame(record: KnownRecord) {
-    const { add } = this.#findings
-    const facts = this.#facts
-    const { event_type: type, seq } = record
-    if (facts.terminal !== undefined) {
-      if (!this.#afterEnd) add("T11", `${type} comes after ${facts.terminal}`)
-      this.#afterEnd = true
-      return
-    }
-    const place = this.#events - 1
-    const expected = place === 0 ? "run_started" : place === 1 ? "provenance" : undefined
-    const opening = type === "run_started" || type === "provenance"
-    if ((expected !== undefined && type !== expected) || (expected === undefined && opening))
-      add("T10", `${type} is event ${seq}`)
-    if (type === "run_resumed") {
-      if (facts.resumed !== undefined || facts.modelCalls > 0 || facts.length !== facts.started?.committed_len)
-        add("T10", "the run had begun before it was resumed")
-      facts.resumed = record.data
-    }
-    if (type === "run_started") facts.started ??= record.data
-    if (type === "provenance")
-      for (const { ledger, name, risk } of record.data.tools) facts.tools.set(name, { ledger, risk })
-    if (terminalTypes.has(type)) facts.terminal = type
   }
 
   #atEnd(record: KnownRecord) {
@@ -212,9 +187,30 @@ export const validate = <E, R>(
     return Effect.map(Stream.runForEachArray(items, take), validator.end)
   })
 
+/** Lines out of bytes, straight into a validator. */
+const feeding = (options: ValidateOptions) => {
+  const validator = new TraceValidator(options)
+  const lines = new Lines(maxLineBytes, { sources: true })
+  return {
+    push: (bytes: Uint8Array): void => {
+      for (const item of lines.push(bytes)) validator.add(item)
+    },
+    end: (): Verdict => {
+      for (const item of lines.end()) validator.add(item)
+      return validator.end()
+    }
+  }
+}
+
 /** Judges a trace file. */
 export const validateFile = (path: string, options: ValidateOptions = {}): Effect.Effect<Verdict, TraceReadError> =>
-  validate(readFile(path, { sources: true }), options)
+  Effect.suspend(() => {
+    const { end, push } = feeding(options)
+    return Effect.map(
+      Stream.runForEach(readBytes(path), (bytes) => Effect.sync(() => push(bytes))),
+      end
+    )
+  })
 
 /** How much of a trace in memory is taken apart at a time: items of a whole one would only keep the collector busy. */
 const portion = 64 * 1024
@@ -222,11 +218,7 @@ const portion = 64 * 1024
 /** Judges a trace that is in memory, as a file would hold it. */
 export const validateText = (text: string | Uint8Array, options: ValidateOptions = {}): Verdict => {
   const bytes = typeof text === "string" ? Buffer.from(text) : text
-  const validator = new TraceValidator(options)
-  const lines = new Lines(maxLineBytes, { sources: true })
-  for (let at = 0; at < bytes.length; at += portion) {
-    for (const item of lines.push(bytes.subarray(at, at + portion))) validator.add(item)
-  }
-  for (const item of lines.end()) validator.add(item)
-  return validator.end()
+  const { end, push } = feeding(options)
+  for (let at = 0; at < bytes.length; at += portion) push(bytes.subarray(at, at + portion))
+  return end()
 }

@@ -2,3 +2,4 @@
 export * as Replay from "./Replay.ts"
 export * as TraceReader from "./TraceReader.ts"
 export * as TraceTimeline from "./TraceTimeline.ts"
+export * as TraceValidator from "./TraceValidator.ts"

@@ -52,11 +52,9 @@ export class CallScanner implements TurnParser {
     this.#dialect = dialect
     this.#options = options
     this.#thinking = new Thinking(dialect.thinking, options.reasoningOpen === true)
-    // Without tools nothing is a call, and markers are words.
-    const active =
-      options.tools.length === 0 ? [] : [...dialect.openers, ...dialect.strays].map((marker) => marker.text)
-    this.#markers = [...active, ...dialect.ends]
-    this.#marker = new RegExp(this.#markers.map(escape).join("|") || "(?!)", "g")
+    const { pattern, texts } = markersOf(dialect, options.tools.length > 0)
+    this.#markers = texts
+    this.#marker = pattern
   }
 
   push(text: string): ReadonlyArray<Visible> {
@@ -308,6 +306,27 @@ export class CallScanner implements TurnParser {
       ? { code: "empty_turn", what: "the turn has neither an answer nor a call", at: 0 }
       : { code: "call_in_reasoning", what: "a call inside the reasoning is not run", at: this.#reasoningStart + opener }
   }
+}
+
+interface Markers {
+  readonly texts: ReadonlyArray<string>
+  /** Every search sets where it starts, so parsers can share it. */
+  readonly pattern: RegExp
+}
+
+/** What to look for is the same for every turn of a family: compiled once, with calls and without. */
+const known = { calls: new WeakMap<Dialect, Markers>(), prose: new WeakMap<Dialect, Markers>() }
+
+/** Without tools nothing is a call, and markers are words. */
+const markersOf = (dialect: Dialect, calls: boolean): Markers => {
+  const cache = calls ? known.calls : known.prose
+  const before = cache.get(dialect)
+  if (before !== undefined) return before
+  const active = calls ? [...dialect.openers, ...dialect.strays].map((marker) => marker.text) : []
+  const texts = [...active, ...dialect.ends]
+  const markers = { texts, pattern: new RegExp(texts.map(escape).join("|") || "(?!)", "g") }
+  cache.set(dialect, markers)
+  return markers
 }
 
 const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")

@@ -46,11 +46,19 @@ export const dialect: Dialect = {
 }
 
 /** One tool as it stands in the `<tools>` list. */
-export const toolLine = (tool: ToolSpec): string =>
-  pythonJson({
+export const toolLine = (tool: ToolSpec): string => {
+  const before = toolLines.get(tool)
+  if (before !== undefined) return before
+  const line = pythonJson({
     type: "function",
     function: { name: tool.name, description: tool.description, parameters: tool.parameters }
   })
+  toolLines.set(tool, line)
+  return line
+}
+
+/** Specs are frozen with their registry and shown in every session. */
+const toolLines = new WeakMap<ToolSpec, string>()
 
 /** The system turn: system text (if any) and the tools with the instructions of the template. */
 export const systemTurn = (system: string | undefined, { tools }: RenderOptions): ReadonlyArray<Segment> => {

@@ -5,7 +5,9 @@ import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
 import * as Agent from "../../../src/effects/Agent.ts"
 import { Approval, allowAll, denyAll, suspendAll } from "../../../src/effects/Policy.ts"
+import { resume } from "../../../src/effects/Resume.ts"
 import type { RunOptions } from "../../../src/effects/Run.ts"
+import { Lines, type TraceRecord } from "../../../src/effects/trace/TraceReader.ts"
 import { validateText } from "../../../src/effects/trace/TraceValidator.ts"
 import type { ScriptedTurn } from "../../../src/engine/ScriptedModel.ts"
 import { layerScripted, MemoryTraces } from "../../../src/testing.ts"
@@ -109,7 +111,55 @@ const tracesOf = ({
     return memory.runs().map((runId) => memory.text(runId))
   }).pipe(Effect.scoped, Effect.provideService(Approval, approver), Effect.provide(layerScripted({ turns })))
 
+const bad = "<tool_call>\n{\n</tool_call>"
+const turns = [
+  calls(["add", { a: 1, b: 1 }], ["save", { name: "a.txt", content: "x" }], ["send", { to: "bob" }]),
+  bad,
+  calls(["nobody", {}]),
+  "done"
+]
+
+/** The events of a whole run, and of a run that goes on from the first so many of them. */
+const part = (before?: ReadonlyArray<TraceRecord>) =>
+  Effect.gen(function* () {
+    const { registry } = yield* TestTools.make()
+    const options = { tools: registry, trace: { content: true } }
+    const { runId } = yield* before === undefined
+      ? Agent.run({ task: "t", system: "S", ...options })
+      : resume({ ...options, traces: [before] })
+    return (yield* MemoryTraces).text(runId)
+  })
+
+const begun = (records: ReadonlyArray<TraceRecord>): number =>
+  records.filter(
+    ({ data, event_type }) => event_type === "session_state_changed" && String(data["role"]).startsWith("assistant_")
+  ).length
+
+const recordsOf = (text: string): ReadonlyArray<TraceRecord> =>
+  new Lines().push(Buffer.from(text)).flatMap((item) => (item._tag === "Event" ? [item.record] : []))
+
 const cases = Number(process.env["WRIT_VALIDATOR_RUNS"] ?? 300)
+
+describe("a run that was killed after any of its events", () => {
+  it.effect("is continued with a valid and complete trace", () =>
+    Effect.gen(function* () {
+      const all = recordsOf(yield* part().pipe(Effect.provide(layerScripted({ turns }))))
+      assert.isAbove(all.length, 30)
+      for (let kept = 2; kept < all.length; kept++) {
+        const before = all.slice(0, kept)
+        const left = layerScripted({ turns: turns.slice(begun(before)) })
+        const text = yield* part(before).pipe(Effect.provide(left))
+        const verdict = validateText(text)
+        assert.deepStrictEqual(
+          verdict.violations,
+          [],
+          `killed after event ${kept - 1}, ${before.at(-1)?.event_type}\n${text}`
+        )
+        assert.isTrue(verdict.complete)
+      }
+    }).pipe(Effect.provideService(Approval, allowAll))
+  )
+})
 
 describe("any run under any cancel", () => {
   it.effect("leaves a valid and complete trace", () =>

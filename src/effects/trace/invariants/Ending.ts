@@ -64,8 +64,10 @@ export class Ending {
 
   /** The last thing the model said is in the context, and nothing came of it. */
   get #isFinal(): boolean {
-    const { lastKept, open, turn } = this.#facts
-    return lastKept === "assistant_final" && open === undefined && turn === undefined
+    const { lastKept, modelCalls, open, resumed, turn } = this.#facts
+    // A part that only had to close the record has its answer in the history it evaluated again.
+    const inherited = resumed !== undefined && modelCalls === 0
+    return (lastKept === "assistant_final" || inherited) && open === undefined && turn === undefined
   }
 
   /** What a rolled-back turn, an answer or half an answer leave open. A record that failed may say so after anything. */

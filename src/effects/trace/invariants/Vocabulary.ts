@@ -163,9 +163,12 @@ const ruleOf = (name: string, schema: Schema.Top): Rule | undefined => {
 
 type Rules = ReadonlyArray<readonly [field: string, rule: Rule]>
 
+/** Fields that spell content without being of its type. */
+const spelling: Readonly<Record<string, Rule>> = { ids: (_, clear) => clear }
+
 const rulesOf = (schema: AnyStruct): Rules =>
   Object.entries(schema.fields).flatMap(([name, field]) => {
-    const rule = ruleOf(name, field as Schema.Top)
+    const rule = spelling[name] ?? ruleOf(name, field as Schema.Top)
     return rule === undefined ? [] : [[name, rule] as const]
   })
 

@@ -1,0 +1,46 @@
+/**
+ * `npm run bench [name…]`: runs the benchmarks and prints every figure beside the committed baseline. Nothing fails here
+ * because a machine is slow; `--update` writes the figures seen as the new baseline.
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import { cpus, loadavg } from "node:os"
+
+type Figures = Readonly<Record<string, number>>
+
+const suites: Readonly<Record<string, () => Promise<Figures>>> = {
+  loop: async () => (await import("./loop.bench.ts")).loopBench(),
+  ledger: async () => ({ ...(await (await import("./ledger.bench.ts")).ledgerBench()) }),
+  validate: async () => (await import("./validate.bench.ts")).validateBench(),
+  startup: async () => (await import("./startup.bench.ts")).startupBench(),
+  engine: async () => (await import("./engine.bench.ts")).engineBench()
+}
+
+const file = new URL("./baseline.json", import.meta.url)
+const baseline = JSON.parse(readFileSync(file, "utf8")) as Record<string, Record<string, number>>
+const asked = process.argv.slice(2).filter((word) => !word.startsWith("-"))
+const update = process.argv.includes("--update")
+const names = asked.length === 0 ? Object.keys(suites) : asked
+
+const round = (value: number): number => (Math.abs(value) >= 100 ? Math.round(value) : Math.round(value * 100) / 100)
+
+for (const name of names) {
+  const suite = suites[name]
+  if (suite === undefined) {
+    console.error(`no benchmark is called ${name}; there are ${Object.keys(suites).join(", ")}`)
+    process.exitCode = 2
+    break
+  }
+  const load = loadavg()[0]!.toFixed(1)
+  console.log(`\n${name} (${cpus().length} processors, load ${load}, Node ${process.versions.node})`)
+  const figures = await suite()
+  const before = baseline[name] ?? {}
+  for (const [figure, value] of Object.entries(figures)) {
+    const was = before[figure]
+    const against = was === undefined ? "" : `   baseline ${round(was)}`
+    console.log(`  ${figure.padEnd(44)} ${String(round(value)).padStart(10)}${against}`)
+  }
+  if (update) {
+    baseline[name] = Object.fromEntries(Object.entries(figures).map(([figure, value]) => [figure, round(value)]))
+    writeFileSync(file, `${JSON.stringify(baseline, null, 2)}\n`)
+  }
+}
