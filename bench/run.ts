@@ -10,6 +10,7 @@ type Figures = Readonly<Record<string, number>>
 const suites: Readonly<Record<string, () => Promise<Figures>>> = {
   loop: async () => (await import("./loop.bench.ts")).loopBench(),
   ledger: async () => ({ ...(await (await import("./ledger.bench.ts")).ledgerBench()) }),
+  sessions: async () => (await import("./sessions.bench.ts")).sessionsBench(),
   validate: async () => (await import("./validate.bench.ts")).validateBench(),
   startup: async () => (await import("./startup.bench.ts")).startupBench(),
   engine: async () => (await import("./engine.bench.ts")).engineBench()

@@ -102,7 +102,13 @@ export const vocabulary = {
     policy: Schema.String,
     sampling: Schema.Record(Schema.String, Schema.Finite),
     /** How turns are phased: `thinking` is `null` where the family's default holds. */
-    profile: Schema.optionalKey(Schema.Struct({ thinking: Schema.NullOr(Schema.Boolean) }))
+    profile: Schema.optionalKey(
+      Schema.Struct({ thinking: Schema.NullOr(Schema.Boolean), constrained: Schema.optionalKey(Schema.Boolean) })
+    ),
+    /** Keywords of the tools' schemas that the grammar of calls does not enforce; validation does. */
+    not_carried: Schema.optionalKey(
+      Schema.Array(Schema.Struct({ tool: Schema.String, pointer: Schema.String, keyword: Schema.String }))
+    )
   }),
   run_resumed: Schema.Struct({
     /** The run that is continued, and the first of the chain, under which its effects are keyed. */
@@ -120,7 +126,9 @@ export const vocabulary = {
     attempt: Count,
     seed: Count,
     max_tokens: Count,
-    committed_len: Count
+    committed_len: Count,
+    /** Calls of this turn are held to a grammar. */
+    constrained: Schema.optionalKey(Schema.Boolean)
   }),
   /** Without content only how many there were: length and digest of each token would spell the text. */
   generation_token: Schema.Struct({

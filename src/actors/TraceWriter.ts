@@ -4,7 +4,7 @@
  * It does not fsync: surviving a power cut is the effect ledger's business.
  */
 
-import { createHmac, createSecretKey, hash, randomBytes } from "node:crypto"
+import { createHmac, createSecretKey, hash, type KeyObject, randomFillSync } from "node:crypto"
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from "node:fs"
 import { dirname } from "node:path"
 import * as Clock from "effect/Clock"
@@ -33,8 +33,15 @@ export interface RunTrace {
   readonly options: TraceOptions
   /** Where the lines are, if they are in a file. */
   readonly path: string | undefined
-  /** Appends events that belong to one moment, each a line of its own, in one write. */
+  /** Appends events that belong to one moment, each a line of its own, in one write, after those that were noted. */
   readonly append: (...events: ReadonlyArray<TraceInput>) => Effect.Effect<void, TraceError>
+  /**
+   * Adds events that the next `append` or `flush` hands over. For what is followed at once by another event: nothing may
+   * be waited for, and nothing outside may be done, in between.
+   */
+  readonly note: (...events: ReadonlyArray<TraceInput>) => void
+  /** Hands over what was noted. To be done before anything is waited for or done outside. */
+  readonly flush: Effect.Effect<void, TraceError>
   /**
    * Appends an event that arrives on its own (a late outcome). Nobody waits for it, so a failure is not reported here: the
    * next `append` tries again.
@@ -73,11 +80,12 @@ const rememberedDigests = 16
 
 /** Hides text under a key. A key object is set up once per run; setting it up costs seven times what a digest does. */
 const makeHide = (bytes: Uint8Array): ((text: string) => Hidden) => {
-  const key = createSecretKey(bytes)
+  let key: KeyObject | undefined
   const known = new Map<string, Hidden>()
   return (text) => {
     const before = known.get(text)
     if (before !== undefined) return before
+    key ??= createSecretKey(bytes)
     const hidden = { bytes: Buffer.byteLength(text), hmac: createHmac("sha256", key).update(text).digest("hex") }
     if (known.size >= rememberedDigests) known.clear()
     if (text.length <= 4096) known.set(text, hidden)
@@ -96,18 +104,18 @@ const makeRunTrace = (
   const head = `{"schema":"${schemaId}","run_id":${JSON.stringify(runId)},"seq":`
   let seq = 0
   let prev = genesis
-  /** What could not be handed over. It goes first in the next append, so that the record has no hole where one write failed. */
-  let backlog: ReadonlyArray<TraceInput> = []
+  /** What was noted, and what could not be handed over: the record has no hole where one write failed. */
+  let backlog: Array<TraceInput> = []
 
   const append = (fresh: ReadonlyArray<TraceInput>): void => {
-    const events = backlog.length === 0 ? fresh : [...backlog, ...fresh]
-    backlog = events
+    backlog.push(...fresh)
+    if (backlog.length === 0) return
     const micros = Number((clock.currentTimeNanosUnsafe() - startNanos) / 1000n)
     const at = `,"t_ms":${micros / 1000},"ts_epoch_ms":${clock.currentTimeMillisUnsafe()},"step":`
     let lines = ""
     let chain = prev
     let next = seq
-    for (const event of events) {
+    for (const event of backlog) {
       const phase = event.phase === undefined ? "null" : `"${event.phase}"`
       const line =
         `${head}${next},"event_type":"${event.type}"${at}"${event.step}","phase":${phase}` +
@@ -123,20 +131,23 @@ const makeRunTrace = (
     prev = chain
   }
 
+  const written = (events: ReadonlyArray<TraceInput>): Effect.Effect<void, TraceError> =>
+    Effect.try({
+      try: () => append(events),
+      catch: (cause) =>
+        new TraceError({
+          operation: "append",
+          message: `the trace of run ${runId} could not be written: ${reasonOf(cause)}`,
+          cause
+        })
+    })
   const hide = makeHide(key)
   return {
     options,
     path: sink.path,
-    append: (...events) =>
-      Effect.try({
-        try: () => append(events),
-        catch: (cause) =>
-          new TraceError({
-            operation: "append",
-            message: `the trace of run ${runId} could not be written: ${reasonOf(cause)}`,
-            cause
-          })
-      }),
+    append: (...events) => written(events),
+    note: (...events) => void backlog.push(...events),
+    flush: Effect.suspend(() => (backlog.length === 0 ? Effect.void : written([]))),
     offer: (event) => {
       try {
         append([event])
@@ -155,8 +166,23 @@ const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.mes
 
 /** Makes the key of a run's digests. By default nobody keeps it: equal content has equal digests inside one run only. */
 export const TraceKey = Context.Reference<() => Uint8Array>("effect-writ/actors/TraceKey", {
-  defaultValue: () => () => randomBytes(32)
+  defaultValue: () => freshKey
 })
+
+const keyBytes = 32
+const pool = Buffer.alloc(128 * keyBytes)
+let taken = pool.length
+
+/** 32 random bytes. Asking the system for many at a time costs a run a tenth of asking for its own. */
+const freshKey = (): Uint8Array => {
+  if (taken === pool.length) {
+    randomFillSync(pool)
+    taken = 0
+  }
+  const key = Uint8Array.prototype.slice.call(pool, taken, taken + keyBytes)
+  taken += keyBytes
+  return key
+}
 
 /** Opens a new file; its directory is made only when it is missing, which a busy program pays for once. */
 const create = (path: string): number => {
@@ -253,6 +279,8 @@ const silent: RunTrace = {
   options: { content: true, tokenEvents: false },
   path: undefined,
   append: () => Effect.void,
+  note: () => {},
+  flush: Effect.void,
   offer: () => {},
   length: () => 0,
   text: () => "",

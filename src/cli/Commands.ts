@@ -7,6 +7,7 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import { codec, tools } from "./CodecCommands.ts"
 import * as Flags from "./Flags.ts"
 
 const showing = { json: Flags.json, quiet: Flags.quiet, color: Flags.color }
@@ -36,6 +37,7 @@ const settings = Flags.settings(
   "fixture",
   "calls",
   "thinking",
+  "constrained",
   "seed",
   "temperature",
   "topK",
@@ -172,5 +174,5 @@ const doctor = Command.make("doctor", { json: Flags.json, color: Flags.color }, 
 /** The whole command line. */
 export const writ = Command.make("writ").pipe(
   Command.withDescription("The execution layer between a language model and the world"),
-  Command.withSubcommands([demo, run, trace, models, doctor])
+  Command.withSubcommands([demo, run, trace, models, codec, tools, doctor])
 )

@@ -70,6 +70,7 @@ const optionsOf = ({ model, registry, settings, task }: Job): Agent.AgentOptions
   limits: limitsOf(settings),
   calls: settings.calls,
   sampling: { temperature: settings.temperature, topK: settings.topK, topP: settings.topP, seed: settings.seed },
+  constrained: settings.constrained,
   ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
   settings: { workspace: settings.workspace, fixtures: settings.fixture },
   trace: { content: settings.traceContent, tokenEvents: settings.tokenEvents }

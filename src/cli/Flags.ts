@@ -51,3 +51,15 @@ export const color = optional(Flag.Boolean("color")).pipe(
 /** A flag with a text, or nothing. */
 export const text = (name: string, form: string, description: string): Flag.Flag<string | undefined> =>
   optional(Flag.String(name).pipe(Flag.withMetavar(form), Flag.withDescription(description)))
+
+/** One of a few words, or nothing. */
+export const choice = <const Words extends ReadonlyArray<string>>(name: string, words: Words, description: string) =>
+  optional(Flag.Literals(name, words).pipe(Flag.withDescription(description)))
+
+/** A switch that can be set either way, or not at all. */
+export const switchable = (name: string, description: string): Flag.Flag<boolean | undefined> =>
+  optional(Flag.Boolean(name)).pipe(Flag.withDescription(description))
+
+/** A number, or nothing. */
+export const number = (name: string, form: string, description: string): Flag.Flag<number | undefined> =>
+  optional(Flag.Int(name).pipe(Flag.withMetavar(form), Flag.withDescription(description)))

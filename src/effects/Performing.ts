@@ -226,6 +226,7 @@ const permitted = Effect.fnUntraced(function* (
   }
   yield* unlessStopped(run, Effect.void)
   const place = `model-${turn}`
+  if (tool.contract.risk !== "read") yield* run.trace.flush
   const permit = yield* Effects.begin(run, record, tool, args, place)
   if (permit._tag === "Known") {
     yield* replay(run, record, place, permit.key, permit.outcome.state, JSON.parse(permit.outcome.answer) as Answer)

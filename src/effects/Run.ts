@@ -14,6 +14,7 @@ import { type RunTrace, type TraceError, type TraceOptions, TraceWriter } from "
 import type { ToolSettings } from "../tools/ToolContext.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import { cancelled, drive, requestStop } from "./AgentLoop.ts"
+import { constraintOf } from "./Constraint.ts"
 import * as Limits from "./Limits.ts"
 import { type Outcome, outcomeOf } from "./Outcome.ts"
 import { Approval, type Approver } from "./Policy.ts"
@@ -35,6 +36,8 @@ export interface RunOptions {
   readonly calls?: CallPolicy
   readonly sampling?: Partial<RunSettings["sampling"]>
   readonly thinking?: boolean
+  /** Hold calls to a grammar of the advertised tools, where engine and family can do that. Default true. */
+  readonly constrained?: boolean
   /** Workspace and fixtures of the tools. */
   readonly settings?: Partial<ToolSettings>
   readonly trace?: Partial<TraceOptions>
@@ -53,6 +56,7 @@ const settingsOf = (options: RunOptions, approver: Approver): RunSettings => ({
   calls: options.calls ?? "sequential",
   sampling: { temperature: 0, topK: 40, topP: 0.95, seed: 0, ...options.sampling },
   thinking: options.thinking,
+  constrained: options.constrained ?? true,
   tools: { fixtures: {}, ...options.settings },
   approver
 })
@@ -111,7 +115,8 @@ const opening = (run: RunContext, length: number): ReadonlyArray<TraceInput> => 
         system: trace.text(session.system ?? ""),
         policy: settings.approver.name,
         sampling: settings.sampling,
-        profile: { thinking: settings.thinking ?? null }
+        profile: { thinking: settings.thinking ?? null, constrained: settings.constrained },
+        not_carried: run.constraint?.notCarried ?? []
       }
     }
   ]
@@ -143,6 +148,7 @@ const contextOf = (
   task,
   session,
   settings,
+  constraint: constraintOf(settings.constrained, session.codec, session.registry, session.model),
   trace,
   startedAt: nowMillis(services.clock),
   emit,

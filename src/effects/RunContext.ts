@@ -11,6 +11,7 @@ import type { ToolPool } from "../actors/ToolPool.ts"
 import type { CancelPoint, Content } from "../actors/TraceEvent.ts"
 import type { RunTrace } from "../actors/TraceWriter.ts"
 import type { Codec, RenderOptions, ToolAnswer } from "../engine/codecs/Codec.ts"
+import type { CompiledGrammar } from "../engine/Grammar.ts"
 import type { ModelIdentity, ModelSession } from "../engine/Model.ts"
 import type { RegisteredTool, Registry, ValidatedArguments } from "../tools/Registry.ts"
 import type { Answer, ProposedCall, ToolOutcome } from "../tools/ToolCall.ts"
@@ -36,6 +37,8 @@ export interface RunSettings {
     readonly seed: number
   }
   readonly thinking: boolean | undefined
+  /** Calls are held to a grammar, where engine and family can do that. */
+  readonly constrained: boolean
   readonly tools: ToolSettings
   readonly approver: Approver
 }
@@ -107,6 +110,7 @@ export interface RunContext {
   readonly task: string
   readonly session: Session
   readonly settings: RunSettings
+  readonly constraint: CompiledGrammar | undefined
   readonly trace: RunTrace
   readonly pool: ToolPool["Service"]
   readonly artifactStore: ArtifactStore["Service"]

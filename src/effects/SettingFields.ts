@@ -22,6 +22,7 @@ export interface Settings {
   readonly fixture: Readonly<Record<string, string>>
   readonly calls: CallPolicy
   readonly thinking: boolean | undefined
+  readonly constrained: boolean
   readonly seed: number
   readonly temperature: number
   readonly topK: number
@@ -220,6 +221,14 @@ const thinking: Field<boolean | undefined> = {
   fallback: undefined
 }
 
+const constrained: Field<boolean> = {
+  description: "Hold calls to a grammar of the tools, where the model's family has one (default on)",
+  form: "on|off",
+  choices: ["on", "off"],
+  read: onOff,
+  fallback: true
+}
+
 const gpu: Field<GpuSetting> = {
   description: "Where inference runs",
   form: "auto|off|cuda|metal|vulkan",
@@ -247,6 +256,7 @@ export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
     "sequential"
   ),
   thinking,
+  constrained,
   seed: number("Seed of the run (default 0)", "N", 0, { least: 0, most: 2 ** 32 - 1 }),
   temperature: number("Sampling temperature; 0 always takes the likeliest token (default 0)", "T", 0, {
     least: 0,

@@ -1,9 +1,14 @@
+import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { Approval, allowAll } from "../../src/effects/Policy.ts"
+import * as Agent from "../../src/effects/Agent.ts"
+import { Approval, type Approver, allowAll } from "../../src/effects/Policy.ts"
+import { layerScripted } from "../../src/testing.ts"
+import * as Registry from "../../src/tools/Registry.ts"
 import { play } from "../kit/run.ts"
 import { call, calls, shape, types } from "../kit/script.ts"
+import * as TestTools from "../kit/tools.ts"
 
 const add = call("add", { a: 2, b: 3 })
 
@@ -46,6 +51,32 @@ describe("a run that completes", () => {
       const { outcome } = yield* play(["Hello."])
       assert.deepStrictEqual(outcome.stop, { _tag: "Completed", text: "Hello." })
       assert.strictEqual(outcome.toolCalls, 0)
+    })
+  )
+
+  it.effect("without tools a run answers, and nothing it writes is a call", () =>
+    Effect.gen(function* () {
+      const none = yield* Registry.pick((yield* TestTools.make()).registry, [])
+      const outcome = yield* Agent.run({ task: "t", tools: none }).pipe(Effect.provide(layerScripted({ turns: [add] })))
+      assert.deepStrictEqual(outcome.stop, { _tag: "Completed", text: add })
+      assert.strictEqual(outcome.toolCalls, 0)
+    })
+  )
+
+  it.effect("an artifact is told by the trace with its name, size and hash, before the call's result", () =>
+    Effect.gen(function* () {
+      const { events, outcome, text } = yield* play([call("save", { name: "a.txt", content: "hi" }), "saved"])
+      const written = events.find((event) => event.event_type === "artifact_written")
+      assert.deepInclude(written?.data, {
+        call: "call-0-0",
+        name: "a.txt",
+        sha256: hash("sha256", "hi"),
+        size_bytes: 2,
+        media_type: "text/plain",
+        producer_tool: "save",
+        artifact_id: outcome.artifacts[0]?.artifactId
+      })
+      assert.isBelow(types(text).indexOf("artifact_written"), types(text).indexOf("tool_execution_finished"))
     })
   )
 
@@ -180,6 +211,24 @@ describe("policy", () => {
         Effect.provideService(Approval, allowAll)
       )
       assert.deepStrictEqual(performed, ['send:{"to":"bob"}'])
+    })
+  )
+
+  it.effect("an approver decides tool by tool, and is shown what it decides about", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const gate: Approver = {
+        name: "gate",
+        decide: ({ arguments: args, digest, risk, tool }) => {
+          asked.push(`${tool} ${risk} ${JSON.stringify(args)} ${digest.length}`)
+          return Effect.succeed(args["to"] === "ann" ? "allow" : "deny")
+        }
+      }
+      const turn = calls(["send", { to: "bob" }], ["send", { to: "ann" }], ["add", { a: 1, b: 1 }])
+      const { outcome, performed } = yield* play([turn, "ok"]).pipe(Effect.provideService(Approval, gate))
+      assert.deepStrictEqual(performed, ['send:{"to":"ann"}', 'add:{"a":1,"b":1}'])
+      assert.deepStrictEqual(asked, ['send external {"to":"bob"} 64', 'send external {"to":"ann"} 64'])
+      assert.strictEqual(outcome.rejected, 1)
     })
   )
 

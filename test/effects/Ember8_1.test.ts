@@ -85,11 +85,14 @@ describe("8.1 the loop and its commits", () => {
       ]
       assert.isAbove(first.usage.prefillTokens, second.usage.prefillTokens, "only the first evaluates the system text")
       assert.strictEqual(third.usage.prefillTokens, second.usage.prefillTokens)
-      assert.deepStrictEqual([first, second, third].map(({ turns, usage }) => [turns, usage.outputTokens]), [
-        [1, 1],
-        [1, 1],
-        [1, 1]
-      ])
+      assert.deepStrictEqual(
+        [first, second, third].map(({ turns, usage }) => [turns, usage.outputTokens]),
+        [
+          [1, 1],
+          [1, 1],
+          [1, 1]
+        ]
+      )
     }).pipe(Effect.scoped, Effect.provide(layerScripted({ turns: ["one", "two", "sic"] })))
   )
 

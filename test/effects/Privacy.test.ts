@@ -14,6 +14,8 @@ import * as Agent from "../../src/effects/Agent.ts"
 import { Approval, allowAll, denyAll } from "../../src/effects/Policy.ts"
 import { readLine, type TraceRecord } from "../../src/effects/trace/TraceReader.ts"
 import * as TraceTimeline from "../../src/effects/trace/TraceTimeline.ts"
+import { EngineError } from "../../src/engine/EngineError.ts"
+import { Model } from "../../src/engine/Model.ts"
 import type { Script } from "../../src/engine/ScriptedModel.ts"
 import * as ScriptedModel from "../../src/engine/ScriptedModel.ts"
 import { layerScripted, MemoryTraces } from "../../src/testing.ts"
@@ -47,8 +49,26 @@ const scripts: ReadonlyArray<{ readonly turns: Script["turns"]; readonly limits?
     limits: { outputTokens: 2 }
   },
   { turns: [{ text: [canary("rolledback"), "x"], fault: { before: 1, kind: "lost" } }] },
-  { turns: [{ text: [canary("rolledback"), "x"], fault: { before: 1, kind: "defect" } }] }
+  { turns: [{ text: [canary("rolledback"), "x"], fault: { before: 1, kind: "defect" } }] },
+  { turns: [] }
 ]
+
+/** A scripted engine; without a script one that fails in words of its own before the first turn. */
+const engine = (turns: Script["turns"]) => {
+  const scripted = layerScripted({ turns })
+  if (turns.length > 0) return scripted
+  const words = new EngineError({ reason: "failed", message: canary("engine") })
+  const failing = Layer.effect(
+    Model,
+    Effect.map(Model, (model) =>
+      Model.of({
+        ...model,
+        session: Effect.map(model.session, (session) => ({ ...session, commit: () => Effect.fail(words) }))
+      })
+    )
+  )
+  return Layer.merge(scripted, Layer.provide(failing, scripted))
+}
 
 /** Every output of the runs: the bytes of their traces and everything that was logged. */
 const outputs = (content: boolean) =>
@@ -78,8 +98,7 @@ const outputs = (content: boolean) =>
         })
         yield* run.pipe(
           Effect.provideService(Approval, approver),
-          Effect.provide(layerScripted({ turns, name: canary("engine").replace("Kq7engine", "script") })),
-          Effect.provide(Logger.layer([logger])),
+          Effect.provide(Layer.mergeAll(engine(turns), Logger.layer([logger]))),
           Effect.provideService(References.MinimumLogLevel, "All")
         )
       }
@@ -117,8 +136,8 @@ describe("a trace without content", () => {
     Effect.gen(function* () {
       const { traces } = yield* outputs(true)
       const found = new Set(leaks(traces.join("\n")).map((leak) => leak.split(":")[0]))
-      // The bytes of artifacts are never in a trace, and an engine's words are its own.
-      const expected = places.filter((place) => place !== "artifactbytes" && place !== "engine")
+      // The bytes of artifacts are never in a trace.
+      const expected = places.filter((place) => place !== "artifactbytes")
       assert.deepStrictEqual(
         expected.filter((place) => !found.has(place)),
         []

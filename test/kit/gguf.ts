@@ -15,6 +15,10 @@ export interface GgufRecipe {
   /** Makes the end tokens all but impossible, so that generation runs to its limit. */
   readonly muteEog?: boolean
   readonly version?: number
+  /** Tokens with these texts behind the others; nothing merges to them, but they can be generated. */
+  readonly words?: ReadonlyArray<string>
+  /** Leaves out bytes that UTF-8 never has, or only in front of certain others: what is generated is text then. */
+  readonly wellFormed?: boolean
 }
 
 interface Tensor {
@@ -38,7 +42,7 @@ const alignment = 32
 
 /** The file's bytes. A megabyte at most with the defaults; the same recipe gives the same bytes. */
 export const makeGguf = (recipe: GgufRecipe = {}): Buffer => {
-  const vocabulary = makeVocabulary(recipe.vocabulary ?? 288)
+  const vocabulary = makeVocabulary(recipe)
   const { entries, tensors } = body(recipe, vocabulary.tokens.length)
   const head = new Writer()
   head.raw(Buffer.from("GGUF"))
@@ -117,16 +121,27 @@ interface Vocabulary {
   readonly merges: ReadonlyArray<string>
 }
 
-const makeVocabulary = (size: number): Vocabulary => {
+const makeVocabulary = ({ vocabulary: size = 288, wellFormed = false, words = [] }: GgufRecipe): Vocabulary => {
   const merges = ["t h", "i n", "e r"]
   const tokens = [...byteTexts(), ...controlTokens, ...userTokens, ...merges.map((merge) => merge.replace(" ", ""))]
   const types: Array<number> = tokens.map((_, id) => (id < 256 ? 1 : id < 259 ? 3 : id < 265 ? 4 : 1))
+  const spelled = byteTexts()
+  for (const word of words) {
+    types.push(1)
+    tokens.push(Array.from(Buffer.from(word), (byte) => spelled[byte]!).join(""))
+  }
+  for (const byte of wellFormed ? hardBytes : []) {
+    types[byte] = 5
+    tokens[byte] = `[BYTE${byte}]`
+  }
   while (tokens.length < size) {
     types.push(5)
     tokens.push(`[PAD${tokens.length}]`)
   }
   return { tokens, types, merges }
 }
+
+const hardBytes = [0xc0, 0xc1, 0xe0, 0xed, 0xf0, 0xf4, ...Array.from({ length: 11 }, (_, index) => 0xf5 + index)]
 
 /** How byte-level vocabularies spell each byte. */
 const byteTexts = (): ReadonlyArray<string> => {

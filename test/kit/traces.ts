@@ -58,8 +58,8 @@ const second = (which: 1 | 2): Traced =>
     return (yield* MemoryTraces).text(`run-${which}`)
   }).pipe(Effect.scoped, Effect.provide(layerScripted({ turns: [call("wait", { millis: 60_000 }), "hello"] })))
 
-/** A run that is stopped when `when` sees its event, and then resumed. The trace of its second part. */
-const resumed = (turns: Script["turns"], when: (event: AgentEvent) => boolean, answer?: string): Traced =>
+/** A run that is stopped when `when` sees its event, and then resumed. The traces of both parts. */
+const resumedParts = (turns: Script["turns"], when: (event: AgentEvent) => boolean, answer?: string) =>
   Effect.gen(function* () {
     const { registry } = yield* TestTools.make()
     const options = { tools: registry, trace: { content: true } }
@@ -72,8 +72,28 @@ const resumed = (turns: Script["turns"], when: (event: AgentEvent) => boolean, a
     const items = lines.push(Buffer.from(memory.text("run-1")))
     const first = items.flatMap((item) => (item._tag === "Event" ? [item.record] : []))
     const { runId } = yield* resume({ ...options, traces: [first], ...(answer === undefined ? {} : { answer }) })
-    return memory.text(runId)
-  }).pipe(Effect.provideService(Approval, allowAll), Effect.provide(layerScripted({ turns })))
+    return { first: memory.text("run-1"), second: memory.text(runId) }
+  }).pipe(Effect.scoped, Effect.provideService(Approval, allowAll), Effect.provide(layerScripted({ turns })))
+
+/** Runs that were resumed, both parts. */
+export const resumedRuns = {
+  "resumed in a turn with one call done": resumedParts(
+    [calls(["send", { to: "ann" }], ["slow_send", { to: "bob" }], ["add", { a: 1, b: 1 }]), "done"],
+    (event) => event._tag === "CallStarted" && event.tool === "slow_send"
+  ),
+  "resumed in generation": resumedParts(
+    [add(1), { text: ["a", "b"], millisPerToken: 100 }, "done"],
+    (event) => event._tag === "StateEntered" && event.state === "Generating" && event.turn === 1
+  ),
+  "resumed with an answer": resumedParts(
+    [call("clarify", { question: "Which?" }), "that one"],
+    (event) => event._tag === "Finished",
+    "This one."
+  )
+}
+
+/** The trace of the second part. */
+const resumed = (name: keyof typeof resumedRuns): Traced => Effect.map(resumedRuns[name], ({ second }) => second)
 
 /** A tool that outlives its deadline and answers before the run ends. */
 const late: Traced = Effect.gen(function* () {
@@ -169,19 +189,9 @@ export const good = {
     { then: Effect.yieldNow },
     never
   ),
-  "resumed in a turn with one call done": resumed(
-    [calls(["send", { to: "ann" }], ["slow_send", { to: "bob" }], ["add", { a: 1, b: 1 }]), "done"],
-    (event) => event._tag === "CallStarted" && event.tool === "slow_send"
-  ),
-  "resumed in generation": resumed(
-    [add(1), { text: ["a", "b"], millisPerToken: 100 }, "done"],
-    (event) => event._tag === "StateEntered" && event.state === "Generating" && event.turn === 1
-  ),
-  "resumed with an answer": resumed(
-    [call("clarify", { question: "Which?" }), "that one"],
-    (event) => event._tag === "Finished",
-    "This one."
-  ),
+  "resumed in a turn with one call done": resumed("resumed in a turn with one call done"),
+  "resumed in generation": resumed("resumed in generation"),
+  "resumed with an answer": resumed("resumed with an answer"),
   "a session's first task": second(1),
   "a session's second task": second(2)
 } satisfies Readonly<Record<string, Traced>>

@@ -139,7 +139,7 @@ const admit = Effect.fnUntraced(function* (
     return undefined
   }
   const { effective, raw } = checked.success
-  yield* run.trace.append(legal, {
+  run.trace.note(legal, {
     type: "tool_call_validated",
     step: step(turn),
     phase: "validate",

@@ -12,6 +12,7 @@ import type { Action } from "../../engine/codecs/Codec.ts"
 import { opensReasoning } from "../../engine/codecs/Thinking.ts"
 import { EngineError } from "../../engine/EngineError.ts"
 import type { EndReason, GenerationEvent, TurnUsage } from "../../engine/Generation.ts"
+import type { CallGrammar } from "../../engine/Grammar.ts"
 import type { Segment, Span } from "../../engine/Prompt.ts"
 import {
   type CallRecord,
@@ -39,6 +40,14 @@ interface Concluded {
   readonly span: Span
 }
 
+/** The grammar of calls, told where reasoning stands in this turn. */
+const grammarOf = (run: RunContext, grammar: CallGrammar): CallGrammar => {
+  const tags = run.session.codec.reasoning
+  if (tags === undefined) return grammar
+  const opened = opensReasoning(run.session.codec, openingOptions(run))
+  return { ...grammar, reasoning: { open: tags.open, close: tags.close, opened } }
+}
+
 /** Streams one engine turn to its end. */
 const stream = Effect.fnUntraced(function* (
   run: RunContext,
@@ -48,6 +57,7 @@ const stream = Effect.fnUntraced(function* (
   reader: TurnReader
 ) {
   const { limits, sampling } = run.settings
+  const grammar = run.constraint === undefined ? undefined : grammarOf(run, run.constraint.grammar)
   const seed = seedOf(sampling.seed, turn, attempt)
   const step = `model-${turn}`
   let finished: Finished | undefined
@@ -56,7 +66,7 @@ const stream = Effect.fnUntraced(function* (
   yield* run.trace.append({
     type: "model_call_started",
     step,
-    data: { turn, attempt, seed, max_tokens: limits.outputTokens, committed_len }
+    data: { turn, attempt, seed, max_tokens: limits.outputTokens, committed_len, constrained: grammar !== undefined }
   })
   const receive = (event: GenerationEvent): Effect.Effect<void, TraceError> => {
     if (event._tag === "Prefill") {
@@ -74,7 +84,12 @@ const stream = Effect.fnUntraced(function* (
     const data = run.trace.options.content ? { count, ids: event.tokens, text: event.text } : { count }
     return run.trace.append({ type: "generation_token", step, phase: "decode", data })
   }
-  const request = { maxTokens: limits.outputTokens, sampling: { ...sampling, seed }, stops: run.session.codec.stops }
+  const request = {
+    maxTokens: limits.outputTokens,
+    sampling: { ...sampling, seed },
+    stops: run.session.codec.stops,
+    ...(grammar === undefined ? {} : { grammar })
+  }
   yield* Stream.runForEach(run.session.context.turn(opening, request), receive)
   if (finished === undefined) {
     return yield* new EngineError({ reason: "failed", message: "the engine's turn ended without saying how" })
@@ -139,12 +154,15 @@ const rolledBack = Effect.fnUntraced(function* (
   const rolled = yield* Effect.exit(run.session.context.rollback)
   if (reader.shown) run.emit({ _tag: "Retracted", turn, reason: "rolled_back" })
   const committed_len = yield* run.session.context.length
-  yield* run.trace.append({
-    type: "turn_rolled_back",
-    step: `model-${turn}`,
-    data: { turn, reason: reasonOf(run, cause), committed_len }
-  })
+  const recorded = yield* Effect.exit(
+    run.trace.append({
+      type: "turn_rolled_back",
+      step: `model-${turn}`,
+      data: { turn, reason: reasonOf(run, cause), committed_len }
+    })
+  )
   if (Exit.isFailure(rolled) && Cause.hasDies(rolled.cause)) return yield* Effect.die(Cause.squash(rolled.cause))
+  return yield* recorded
 })
 
 const roleOf = ({ action, last }: Concluded): Role => {
@@ -173,7 +191,8 @@ const parsedEvent = (run: RunContext, turn: number, action: Action): TraceInput 
   return { ...at, data: { action: "malformed", count: partial.length, ...data, ...reasoning } }
 }
 
-const record = Effect.fnUntraced(function* (run: RunContext, turn: number, reader: TurnReader, concluded: Concluded) {
+/** The kept turn in transcript and trace. What follows (a call, feedback, the end of the run) is recorded in the same breath. */
+const record = (run: RunContext, turn: number, reader: TurnReader, concluded: Concluded): void => {
   const { action, last, span } = concluded
   const role = roleOf(concluded)
   const calls = action._tag === "ToolCalls" ? action.calls : []
@@ -191,12 +210,12 @@ const record = Effect.fnUntraced(function* (run: RunContext, turn: number, reade
     })),
     span
   })
-  yield* run.trace.append(finishedEvent(run, turn, last, reader.raw), parsedEvent(run, turn, action), {
+  run.trace.note(finishedEvent(run, turn, last, reader.raw), parsedEvent(run, turn, action), {
     type: "session_state_changed",
     step: `model-${turn}`,
     data: { role, span: [span.start, span.end], committed_len: span.end }
   })
-})
+}
 
 /** What a kept turn is owed: an answer to each of its calls, or feedback. It is owed whether or not the turn gets on the record. */
 const owed = (turn: number, action: Action): OpenTurn | undefined => {
@@ -255,7 +274,7 @@ const generate = Effect.fnUntraced(function* (run: RunContext, turn: number, res
   }
   run.open = owed(turn, concluded.action)
   if (concluded.action._tag === "Malformed") run.budget.rejected++
-  yield* record(run, turn, reader, concluded)
+  record(run, turn, reader, concluded)
   return follow(run, turn, concluded)
 })
 

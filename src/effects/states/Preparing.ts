@@ -25,10 +25,11 @@ const evaluate = (
 ): Effect.Effect<void, EngineError | TraceError> =>
   Effect.uninterruptibleMask((restore) => {
     const before = nowMillis(run.clock)
-    return Effect.flatMap(restore(run.session.context.commit(segments)), (span) => {
+    const commit = Effect.andThen(run.trace.flush, restore(run.session.context.commit(segments)))
+    return Effect.map(commit, (span) => {
       run.budget.modelMillis += nowMillis(run.clock) - before
       run.budget.prefillTokens += span.end - span.start
-      return run.trace.append(...record(span))
+      run.trace.note(...record(span))
     })
   })
 

@@ -9,6 +9,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ArtifactStore from "../../actors/ArtifactStore.ts"
 import { EffectLedger } from "../../actors/EffectLedger.ts"
@@ -20,6 +21,7 @@ import type { EngineError } from "../../engine/EngineError.ts"
 import { Model, type ModelIdentity } from "../../engine/Model.ts"
 import type { Registry } from "../../tools/Registry.ts"
 import { defaults, type Limits } from "../Limits.ts"
+import { fold } from "../Past.ts"
 import { Approval } from "../Policy.ts"
 import { type Control, execute, type RunOptions } from "../Run.ts"
 import type { Session } from "../RunContext.ts"
@@ -37,6 +39,8 @@ export class ReplayError extends Schema.TaggedError<ReplayError>()("ReplayError"
 export interface ReplayOptions {
   /** The tools the run had. Others are a divergence of the provenance. */
   readonly tools: Registry
+  /** For a run that continued another: the events of each part before it, oldest first. */
+  readonly earlier?: ReadonlyArray<ReadonlyArray<TraceRecord>>
 }
 
 export interface ReplayVerdict {
@@ -60,6 +64,8 @@ interface Recording {
   readonly identity: ModelIdentity
   readonly options: RunOptions
   readonly limits: Limits
+  /** The run that it continued, with the user's answer if that one asked. */
+  readonly past: Control["past"]
 }
 
 const refuse = (message: string) => Effect.fail(new ReplayError({ message }))
@@ -70,10 +76,17 @@ const limitsOf = (recorded: TraceRecord["data"][string]): Limits => {
   return Object.fromEntries(named.map((name) => [name, known[name] ?? Infinity])) as unknown as Limits
 }
 
-const takeApart = (started: TraceRecord, provenance: TraceRecord, records: ReadonlyArray<TraceRecord>): Recording => {
+const takeApart = (
+  started: TraceRecord,
+  provenance: TraceRecord,
+  records: ReadonlyArray<TraceRecord>
+): Omit<Recording, "past"> => {
   const { calls, limits, task } = started.data
   const { codec, codec_reason, model, policy, profile, sampling, system } = provenance.data
-  const thinking = (profile as { readonly thinking?: boolean | null } | undefined)?.thinking
+  const { constrained = false, thinking } = (profile ?? {}) as {
+    readonly thinking?: boolean | null
+    readonly constrained?: boolean
+  }
   return {
     runId: started.run_id,
     task: String(task),
@@ -88,13 +101,38 @@ const takeApart = (started: TraceRecord, provenance: TraceRecord, records: Reado
       calls: calls as never,
       sampling: sampling as never,
       ...(typeof thinking === "boolean" ? { thinking } : {}),
+      constrained,
       trace: { content: true, tokenEvents: records.some(({ event_type: type }) => type === "generation_token") }
     }
   }
 }
 
+/** What the user answered to a call that asked: it was put before the model as that call's result. */
+const answerOf = (records: ReadonlyArray<TraceRecord>, tools: Registry): string | undefined => {
+  const given = records.find(
+    ({ data, event_type: type }) =>
+      (type === "tool_result_committed" || type === "tool_result_uncommitted") &&
+      tools.get(String(data["tool"]))?.contract.asksUser === true
+  )
+  if (given === undefined) return undefined
+  const { result } = JSON.parse(String(given.data["answer"])) as { readonly result?: unknown }
+  return typeof result === "string" ? result : undefined
+}
+
+const pastOf = (
+  records: ReadonlyArray<TraceRecord>,
+  { earlier = [], tools }: ReplayOptions
+): Effect.Effect<Control["past"], ReplayError> => {
+  if (!records.some(({ event_type: type }) => type === "run_resumed")) return Effect.succeed(undefined)
+  if (earlier.length === 0) return refuse("the run continued another one, whose trace is needed too")
+  const folded = fold(earlier)
+  if (Result.isFailure(folded)) return refuse(`the run it continued cannot be continued: ${folded.failure}`)
+  const asked = earlier.at(-1)?.at(-1)?.event_type === "run_needs_input"
+  return Effect.succeed({ past: folded.success, answer: asked ? answerOf(records, tools) : undefined })
+}
+
 /** What can be replayed, or why not. */
-const read = (records: ReadonlyArray<TraceRecord>): Effect.Effect<Recording, ReplayError> => {
+const read = (records: ReadonlyArray<TraceRecord>, replaying: ReplayOptions): Effect.Effect<Recording, ReplayError> => {
   const [started, provenance] = records
   if (started === undefined) return refuse("the trace is empty")
   if (started.schema !== schemaId) return refuse(`only traces of ${schemaId} can be replayed`)
@@ -104,10 +142,10 @@ const read = (records: ReadonlyArray<TraceRecord>): Effect.Effect<Recording, Rep
   }
   if (provenance?.event_type !== "provenance") return refuse("the trace does not say what the run was made of")
   if (records.some(({ run_id: id }) => id !== started.run_id)) return refuse("the trace holds more than one run")
-  if (started.data["committed_len"] !== 0 || records.some(({ event_type: type }) => type === "run_resumed")) {
+  if (started.data["committed_len"] !== 0) {
     return refuse("the run continued a session whose beginning is not in this trace")
   }
-  return Effect.succeed(takeApart(started, provenance, records))
+  return Effect.map(pastOf(records, replaying), (past) => ({ ...takeApart(started, provenance, records), past }))
 }
 
 /** No time passes: what a clock caused is on the record. */
@@ -123,6 +161,12 @@ const frozen: Clock.Clock = {
 
 const identical = <A>(value: A): A => value
 
+/** A write that failed in the recorded run fails again. */
+const written = (tape: Tape) => {
+  const failure = tape.writeFailure()
+  return failure === undefined ? Effect.void : Effect.fail(failure)
+}
+
 /** A trace that is compared instead of kept. */
 const trace = (tape: Tape, options: TraceOptions): RunTrace => ({
   options,
@@ -130,9 +174,10 @@ const trace = (tape: Tape, options: TraceOptions): RunTrace => ({
   append: (...events) =>
     Effect.suspend(() => {
       tape.take(events)
-      const failure = tape.writeFailure()
-      return failure === undefined ? Effect.void : Effect.fail(failure)
+      return written(tape)
     }),
+  note: (...events) => tape.take(events),
+  flush: Effect.suspend(() => written(tape)),
   offer: (event) => tape.take([event]),
   length: () => tape.compared,
   text: identical,
@@ -140,8 +185,9 @@ const trace = (tape: Tape, options: TraceOptions): RunTrace => ({
   digest: identical
 })
 
-const controlOf = (tape: Tape): Control => ({
+const controlOf = (tape: Tape, past: Control["past"]): Control => ({
   emit: () => {},
+  past,
   started: (_cancel, _runId, stop) => {
     tape.stopRun = stop
   }
@@ -149,7 +195,7 @@ const controlOf = (tape: Tape): Control => ({
 
 /** The run again, against the tape. */
 const again = Effect.fnUntraced(function* (recording: Recording, tape: Tape, tools: Registry) {
-  const { codec, codecReason, identity, limits, options, policy, runId, system, task } = recording
+  const { codec, codecReason, identity, limits, options, past, policy, runId, system, task } = recording
   const named = { tools, codec, ...(system === "" ? {} : { system }) }
   const opened: Session = yield* open(named).pipe(
     Effect.provideService(Model, { ...noModel, identity }),
@@ -170,7 +216,7 @@ const again = Effect.fnUntraced(function* (recording: Recording, tape: Tape, too
   )
   const session: Session = { ...opened, codecReason, context }
   // A defect that is on the record is one of this run too; any other shows in the events.
-  return yield* Effect.exit(Effect.provideContext(execute(session, task, options, controlOf(tape)), services))
+  return yield* Effect.exit(Effect.provideContext(execute(session, task, options, controlOf(tape, past)), services))
 })
 
 /** Stands in while the codec is looked up; nothing is asked of it. */
@@ -208,7 +254,7 @@ export const replay = (
 ): Effect.Effect<ReplayVerdict, ReplayError> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const recording = yield* read(records)
+      const recording = yield* read(records, options)
       const tape = new Tape(records)
       const finished = Effect.map(again(recording, tape, options.tools), (exit): Exit.Exit<unknown, unknown> => exit)
       const first = yield* Effect.raceFirst(finished, Deferred.await(tape.ended))

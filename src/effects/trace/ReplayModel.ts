@@ -54,7 +54,7 @@ class Playback {
 
   #take(kind: "message" | "turn") {
     return Effect.suspend(() => {
-      const span = this.#tape.span(kind)
+      const span = this.#tape.history() ?? this.#tape.span(kind)
       // A turn is kept where nothing can interrupt.
       if (span === undefined) {
         return kind === "message" ? this.#tape.interruption("session_state_changed") : this.#tape.failure("a kept turn")

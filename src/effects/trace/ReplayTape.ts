@@ -127,6 +127,14 @@ export class Tape {
     return this.records.slice(this.#at, end).filter(({ event_type: type }) => type === "generation_token")
   }
 
+  /** The span of what a resumed run evaluates again, until it has said so: the record holds it as one. */
+  readonly history = (): { readonly start: number; readonly end: number } | undefined => {
+    const next = this.next()
+    if (next?.record.event_type !== "run_resumed") return undefined
+    const span = this.records[next.at + 1]?.data["span"] as readonly [number, number] | undefined
+    return span === undefined ? { start: 0, end: 0 } : { start: span[0], end: span[1] }
+  }
+
   /** The span of what is committed (or kept) next; none if the record says that it was not. */
   readonly span = (kind: "message" | "turn"): { readonly start: number; readonly end: number } | undefined => {
     const before = kind === "message" ? messages : keeping

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { ArtifactError, type ArtifactRef, ArtifactStore } from "../../actors/ArtifactStore.ts"
 import { type Begun, EffectLedger } from "../../actors/EffectLedger.ts"
-import type { Intent, LedgerEntry } from "../../actors/EffectLedgerEntry.ts"
+import type { Intent, LedgerEntry, SettledOutcome } from "../../actors/EffectLedgerEntry.ts"
 import { LedgerError } from "../../actors/EffectLedgerError.ts"
 import { ToolPool } from "../../actors/ToolPool.ts"
 import type { Answer, ProducedArtifact, ToolOutcome } from "../../tools/ToolCall.ts"
@@ -133,19 +133,19 @@ const ledgerError = (tape: Tape, operation: "begin" | "settle"): LedgerError =>
 const begun = (tape: Tape, intent: Intent): Effect.Effect<Begun, LedgerError> =>
   Effect.suspend((): Effect.Effect<Begun, LedgerError> => {
     const { callId } = intent
+    const answer = answerOf(tape, callId)
+    const entry = entryOf(intent)
+    if (tape.find("effect_intent", callId) !== undefined) return Effect.succeed({ _tag: "New" })
+    if (answer.includes('"idempotency_conflict"')) return Effect.succeed({ _tag: "Conflict", entry })
+    if (answer.includes('"outcome_unknown"')) return Effect.succeed({ _tag: "Unknown", entry })
     const settled = tape.find("effect_settled", callId)?.record.data
     if (settled?.["replayed"] === true) {
-      const answer = answerOf(tape, callId)
-      const ok = (JSON.parse(answer) as Answer).ok
+      const { ok } = JSON.parse(answer) as Answer
       const state = settled["outcome"] as "succeeded" | "failed"
-      return Effect.succeed({ _tag: "Settled", outcome: { ok, answer, effect: "present", state } as never })
+      const outcome: SettledOutcome = { ok, answer, effect: state === "succeeded" ? "present" : "none", state }
+      return Effect.succeed({ _tag: "Settled", outcome })
     }
-    if (tape.find("effect_intent", callId) !== undefined) return Effect.succeed({ _tag: "New" })
-    if (failsLedger(tape)) return Effect.fail(ledgerError(tape, "begin"))
-    const answer = answerOf(tape, callId)
-    if (answer.includes('"idempotency_conflict"')) return Effect.succeed({ _tag: "Conflict", entry: entryOf(intent) })
-    if (answer.includes('"outcome_unknown"')) return Effect.succeed({ _tag: "Unknown", entry: entryOf(intent) })
-    return Effect.succeed({ _tag: "New" })
+    return failsLedger(tape) ? Effect.fail(ledgerError(tape, "begin")) : Effect.succeed({ _tag: "New" })
   })
 
 /** Lets a call act if it acted, and knows what it was known to have come to. */

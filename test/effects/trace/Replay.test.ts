@@ -9,7 +9,7 @@ import { playRandom, samples } from "../../kit/randomRuns.ts"
 import { play } from "../../kit/run.ts"
 import { call, calls } from "../../kit/script.ts"
 import * as TestTools from "../../kit/tools.ts"
-import { type GoodName, good } from "../../kit/traces.ts"
+import { type GoodName, good, resumedRuns } from "../../kit/traces.ts"
 
 const records = (text: string): ReadonlyArray<TraceRecord> =>
   text
@@ -50,7 +50,7 @@ const withData = (more: Record<string, unknown>) => (record: TraceRecord) => ({
 
 /** Traces that hold content and their own beginning. */
 const replayable = (Object.keys(good) as Array<GoodName>).filter(
-  (name) => !name.includes("no content") && name !== "a session's second task"
+  (name) => !name.includes("no content") && !name.startsWith("resumed") && name !== "a session's second task"
 )
 
 /** In which order work that ran side by side ended is a matter of time, and is replayed as it is recorded. */
@@ -62,6 +62,26 @@ describe("replaying a run", () => {
       Effect.gen(function* () {
         const all = records(yield* good[name])
         assert.deepStrictEqual(yield* verdictOf(all), { same: true, compared: all.length } as ReplayVerdict)
+      })
+    )
+  }
+
+  for (const [name, run] of Object.entries(resumedRuns)) {
+    it.effect(`makes the same events again, with the part before it: ${name}`, () =>
+      Effect.gen(function* () {
+        const { first, second } = yield* run
+        const { registry } = yield* TestTools.make()
+        const all = records(second)
+        const verdict = yield* replay(all, { tools: registry, earlier: [records(first)] })
+        assert.deepStrictEqual(verdict, { same: true, compared: all.length } as ReplayVerdict)
+        const changed = records(first).map((record) =>
+          record.event_type === "message_committed" ? { ...record, data: { ...record.data, content: "other" } } : record
+        )
+        const error = yield* Effect.flip(replay(all, { tools: registry }))
+        assert.include(error.message, "needed too")
+        // Nothing of the part before is compared, but what it leads to is.
+        const shorter = yield* replay(all, { tools: registry, earlier: [changed.slice(0, -1)] })
+        assert.strictEqual(shorter.divergence?.eventType, "run_resumed")
       })
     )
   }

@@ -1,0 +1,327 @@
+/**
+ * What must be true of every world, whatever went wrong in it: the record against what really happened, the context against
+ * the transcript, how a run ended against what was done to it. What a trace says of itself is the validator's to judge.
+ */
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import { closingOf } from "../../../src/effects/RunContext.ts"
+import type { Stop } from "../../../src/effects/State.ts"
+import type { Entry } from "../../../src/effects/Transcript.ts"
+import { validateText } from "../../../src/effects/trace/TraceValidator.ts"
+import type { Codec } from "../../../src/engine/codecs/Codec.ts"
+import { flatten, type Segment, type Span } from "../../../src/engine/Prompt.ts"
+import { type Line, lines } from "../script.ts"
+import { lastWord, type Seen, type SessionSeen, task } from "./play.ts"
+import { codecOf } from "./scenario.ts"
+import { registry } from "./tools.ts"
+import { secret } from "./turns.ts"
+import type { RunSeen, World } from "./world.ts"
+
+/** A claim that does not hold: which, and where. */
+export interface Problem {
+  readonly claim: string
+  readonly where: string
+  readonly detail: string
+}
+
+type Report = (claim: string, detail: string) => void
+
+const terminalOf: Readonly<Record<Stop["_tag"], string>> = {
+  Completed: "run_completed",
+  NeedsInput: "run_needs_input",
+  AwaitingApproval: "run_awaiting_approval",
+  Limit: "run_terminated",
+  ContextExhausted: "run_terminated",
+  LoopDetected: "run_terminated",
+  Escalated: "run_terminated",
+  Cancelled: "run_cancelled",
+  Failed: "run_failed"
+}
+
+const reasonOf: Partial<Record<Stop["_tag"], string>> = {
+  Limit: "limit",
+  ContextExhausted: "context_exhausted",
+  LoopDetected: "loop_detected",
+  Escalated: "escalated"
+}
+
+const agrees = (stop: Stop, { data, event_type }: Line): boolean => {
+  if (terminalOf[stop._tag] !== event_type) return false
+  if (event_type === "run_terminated" && data["reason"] !== reasonOf[stop._tag]) return false
+  if (stop._tag === "Limit") return data["limit_hit"] === stop.kind
+  if (stop._tag === "Cancelled") return data["at"] === stop.at
+  if (stop._tag === "AwaitingApproval") return data["call"] === stop.callId
+  return stop._tag !== "Failed" || data["class"] === stop.class
+}
+
+/** How the run ended, to its caller and on its record. */
+const checkEnding = (seen: RunSeen, trace: ReadonlyArray<Line>, report: Report): void => {
+  const { exit } = seen
+  const last = trace.at(-1)
+  const never = trace.length === 0
+  if (exit === undefined) {
+    report("every run ends", "it has no exit")
+    return
+  }
+  if (Exit.isSuccess(exit)) {
+    const { artifacts, rejected, skipped, stop, toolCalls, turns } = exit.value
+    if (seen.defects > 0) report("a defect stays a defect", `it ended as ${stop._tag}`)
+    if (seen.broken) {
+      const said = stop._tag === "Failed" && stop.class === "trace"
+      if (!said) report("a record that cannot be closed is said so", `it ended as ${stop._tag}`)
+      return
+    }
+    if (last === undefined || !agrees(stop, last)) {
+      report("outcome and record agree", `${JSON.stringify(stop)} against ${JSON.stringify(last)}`)
+      return
+    }
+    const counts = [turns, toolCalls, rejected, skipped, artifacts.length]
+    const recorded = ["turns", "tool_calls", "rejected_calls", "skipped_calls", "artifacts"].map(
+      (key) => last.data[key]
+    )
+    if (String(counts) !== String(recorded)) report("outcome and record agree", `${counts} against ${recorded}`)
+    return
+  }
+  if (Cause.hasDies(exit.cause)) {
+    if (seen.defects === 0) report("nothing breaks by itself", Cause.pretty(exit.cause))
+    else if (!seen.broken && last?.event_type !== "run_failed") {
+      report("a defect comes after the record is closed", `the record ends with ${last?.event_type}`)
+    }
+    return
+  }
+  const interrupted = seen.stops.some(({ how }) => how === "interrupt")
+  if (Cause.hasInterrupts(exit.cause)) {
+    if (!interrupted) report("only who is interrupted ends so", Cause.pretty(exit.cause))
+    return
+  }
+  // The record could not be opened: the only thing a run may fail with.
+  if (!(never && seen.broken)) report("failures are outcomes", Cause.pretty(exit.cause))
+}
+
+/** A stop that was asked for while the run was on ends it: at once, and nothing new begins. */
+const checkStops = (world: World, session: SessionSeen, seen: RunSeen, report: Report): void => {
+  const slow = session.scenario.engine.some(({ kind, on }) => kind === "slow" && on !== "commit")
+  const tolerance = slow ? 1_000 : 0
+  const first = seen.stops.find(({ order }) => seen.finished === undefined || order < seen.finished)
+  if (first !== undefined) {
+    const took = (seen.endedAt ?? Infinity) - first.at
+    if (took > tolerance) report("a stop takes no time", `${took} ms`)
+    const later = seen.events.find(
+      ({ event, order }) => order > first.order && event._tag === "StateEntered" && event.state !== "Committing"
+    )
+    if (later !== undefined) report("after a stop nothing new begins", JSON.stringify(later.event))
+    const call = world.poolCalls.find(({ order, run }) => run === seen.label && order > first.order)
+    if (call !== undefined) report("after a stop no tool starts", call.callId)
+  }
+  const wall = seen.scenario.limits.wallMillis ?? 600_000
+  const total = (seen.endedAt ?? Infinity) - seen.startedAt
+  // Without any wall time the prompt is still evaluated, however long that takes.
+  const prompt = wall === 0 && session.scenario.engine.some(({ on }) => on === "commit") ? Infinity : 0
+  if (total > wall + tolerance + prompt) report("wall time bounds a run", `${total} of ${wall} ms`)
+  const finished = seen.finished ?? Infinity
+  for (const { callId, order, run } of world.poolCalls) {
+    if (run === seen.label && order > finished) report("nothing runs after the end", callId)
+  }
+}
+
+/** What the tools did against what the record says they did. */
+const checkExecutions = (world: World, seen: RunSeen, trace: ReadonlyArray<Line>, report: Report): void => {
+  const calls = world.poolCalls.filter(({ run }) => run === seen.label)
+  const started = trace.filter(({ event_type }) => event_type === "tool_execution_started")
+  const finishes = trace.filter(({ event_type }) => event_type === "tool_execution_finished")
+  const count = (list: ReadonlyArray<string>, id: string) => list.filter((one) => one === id).length
+  const ids = calls.map(({ callId }) => callId)
+  const performed = world.performed.filter(({ run }) => run === seen.label).map(({ callId }) => callId)
+  for (const { callId, performs } of calls) {
+    if (count(ids, callId) > 1) report("a call runs once", `${callId} reached the pool more than once`)
+    if (started.filter(({ data }) => data["call"] === callId).length !== 1) {
+      report("what runs is on the record", `${callId} has no start`)
+    }
+    const finish = finishes.find(({ data }) => data["call"] === callId)
+    const cut = finish === undefined || ["cancelled", "outcome_unknown"].includes(String(finish.data["failure_kind"]))
+    const times = count(performed, callId)
+    if (times > performs || (times < performs && !cut)) report("a call runs once", `${callId} ran ${times} times`)
+  }
+  for (const { data } of started) {
+    const finish = finishes.find((one) => one.data["call"] === data["call"])
+    const kind = String(finish?.data["failure_kind"])
+    const mayBeMissing = seen.broken || kind === "not_executed" || kind === "cancelled" || kind === "outcome_unknown"
+    if (!ids.includes(String(data["call"])) && !mayBeMissing) {
+      report("what is on the record runs", `${data["call"]} never reached the pool`)
+    }
+  }
+  for (const { callId, tool } of calls) {
+    const asks = tool === "send" || tool === "pay" || tool === "slow_send"
+    if (asks && seen.decisions.get(callId) !== "allow") report("what was not allowed does not run", `${callId} ${tool}`)
+    if (tool === "clarify") report("a question to the user is never executed", callId)
+  }
+}
+
+const checkArtifacts = (world: World, seen: RunSeen, trace: ReadonlyArray<Line>, report: Report): void => {
+  if (seen.broken) return
+  const stored = world.puts.filter(({ runId }) => runId === seen.label).map(({ sha256 }) => sha256)
+  const said = trace.filter(({ event_type }) => event_type === "artifact_written").map(({ data }) => data["sha256"])
+  const sorted = (list: ReadonlyArray<unknown>) => [...new Set(list)].sort().join(" ")
+  if (sorted(stored) !== sorted(said)) {
+    report("artifacts and record agree", `${stored.length} stored, ${said.length} recorded`)
+  }
+}
+
+/** Nothing of a person, a tool or a model is in a trace without content. */
+const checkPrivacy = (seen: RunSeen, report: Report): void => {
+  if (!seen.scenario.content && seen.lines.includes(secret)) report("a trace without content has none", secret)
+}
+
+const checkTrace = (seen: RunSeen, report: Report): void => {
+  if (seen.lines === "" && seen.broken) return
+  const verdict = validateText(seen.lines)
+  for (const { invariant, message } of verdict.violations) report(invariant, message)
+  if (!seen.broken && !verdict.complete) report("the record is complete", "it has no terminal event")
+}
+
+/** What an entry put into the context; several answers of one turn are one piece. */
+const pieceOf = (codec: Codec, entries: ReadonlyArray<Entry>, before: Entry | undefined): ReadonlyArray<Segment> => {
+  const entry = entries[0]!
+  switch (entry.kind) {
+    case "system":
+      return codec.system(entry.implicit ? undefined : entry.content, { tools: registry.specs })
+    case "user":
+      return codec.user(entry.content)
+    case "assistant":
+      return [
+        ...codec.opening({
+          tools: registry.specs,
+          after: before?.kind === "tool" || before?.kind === "feedback" ? "answers" : "user"
+        }),
+        { kind: "text", text: entry.raw },
+        ...closingOf(codec, entry.turn === "calls")
+      ]
+    case "feedback":
+      return codec.answers([{ name: "", text: entry.content }])
+    case "tool":
+      return codec.answers(
+        entries.flatMap((one) => (one.kind === "tool" ? [{ name: one.name, text: one.content }] : []))
+      )
+  }
+}
+
+const spanOf = (entry: Entry): Span | undefined => entry.span
+
+/** Entries that share a span, in order; what is not in the context yet is left out. */
+const pieces = (transcript: ReadonlyArray<Entry>): ReadonlyArray<ReadonlyArray<Entry>> => {
+  const out: Array<Array<Entry>> = []
+  for (const entry of transcript) {
+    const span = spanOf(entry)
+    if (span === undefined) continue
+    const last = out.at(-1)
+    if (last !== undefined && spanOf(last[0]!)?.start === span.start) last.push(entry)
+    else out.push([entry])
+  }
+  return out
+}
+
+/** The transcript is what is in the context: the same text, the same tokens, in the same order. */
+const checkContext = (session: SessionSeen, report: Report): void => {
+  const codec = codecOf(session.scenario.codec)
+  const { entries } = session.session.transcript
+  let before: Entry | undefined
+  let end = 0
+  let text = ""
+  for (const piece of pieces(entries)) {
+    const span = spanOf(piece[0]!)!
+    if (span.start !== end) report("spans join", `${span.start} after ${end}`)
+    end = span.end
+    text += flatten(pieceOf(codec, piece, before))
+    before = piece.at(-1)
+  }
+  if (end !== session.length) report("spans cover the context", `${end} of ${session.length} tokens`)
+  if (text === session.committed) return
+  const at = [...text].findIndex((character, index) => character !== session.committed[index])
+  report(
+    "context and transcript agree",
+    `from ${at}: ${JSON.stringify(text.slice(at, at + 60))} against ${JSON.stringify(session.committed.slice(at, at + 60))}`
+  )
+}
+
+/** Every turn with calls is followed by as many answers, in order; every mistake by its feedback. */
+const checkAnswers = (session: SessionSeen, report: Report): void => {
+  const { entries } = session.session.transcript
+  for (const [at, entry] of entries.entries()) {
+    if (entry.kind !== "assistant") continue
+    const names = entry.turn === "calls" ? entry.calls.map(({ name }) => name) : []
+    const following = entries.slice(at + 1, at + 1 + names.length)
+    const same = following.every((one, index) => one.kind === "tool" && one.name === names[index])
+    if (following.length !== names.length || !same) report("every call has one answer", `of the turn at ${at}`)
+    const next = entries[at + 1 + names.length]
+    if (next?.kind === "tool") report("every call has one answer", `one more after the turn at ${at}`)
+    if (entry.turn === "malformed" && next?.kind !== "feedback") report("every mistake has feedback", `entry ${at}`)
+  }
+}
+
+/** After whatever happened, the session works; an engine that is gone excepted. */
+const checkProbe = (session: SessionSeen, seen: RunSeen, report: Report): void => {
+  const { exit } = seen
+  if (exit === undefined || !Exit.isSuccess(exit)) {
+    report("a session can be used again", exit === undefined ? "it did not end" : Cause.pretty(exit.cause))
+    return
+  }
+  const { stop, text } = exit.value
+  if (session.lost && stop._tag === "Failed") return
+  const full = stop._tag === "ContextExhausted" && session.scenario.contextTokens < 10_000
+  if (text !== lastWord && !full) report("a session can be used again", JSON.stringify(stop))
+}
+
+/** What the ledger keeps against what ran and against the record: every effect has its entry, settled as the record says. */
+const checkLedger = (seen: Seen, run: RunSeen, trace: ReadonlyArray<Line>, report: Report): void => {
+  for (const { callId, key, run: label } of seen.world.poolCalls) {
+    if (label !== run.label || key === undefined) continue
+    const entry = seen.ledger.find((one) => one.key === key)
+    if (entry === undefined || entry.callId !== callId || entry.runId !== run.label) {
+      report("every effect is in the ledger", callId)
+      continue
+    }
+    if (seen.world.unsettled.has(key) || run.broken) continue
+    const said = trace.findLast(({ data, event_type }) => event_type === "effect_settled" && data["call"] === callId)
+    const state = entry.attempts.at(-1)?.settled?.outcome.state
+    if (state === undefined || state !== said?.data["outcome"]) {
+      report("ledger and record agree", `${callId} is ${state}, by the record ${said?.data["outcome"]}`)
+    }
+  }
+}
+
+/** The task is in the context as it was given, once per run at most. */
+const checkCommittedTask = (session: SessionSeen, report: Report): void => {
+  const users = session.session.transcript.entries.filter(({ kind }) => kind === "user")
+  if (users.length > session.runs.length) report("a task is said once", `${users.length} times`)
+  if (users.some((entry) => entry.kind === "user" && entry.content !== task)) report("a task is said as it is", "")
+}
+
+/** Everything that is wrong with what was seen. */
+export const problemsOf = (all: Seen): ReadonlyArray<Problem> => {
+  const { sessions, stuck, world } = all
+  const problems: Array<Problem> = []
+  const reporter =
+    (where: string): Report =>
+    (claim, detail) =>
+      void problems.push({ claim, where, detail })
+  if (stuck) reporter("the world")("every run ends", "virtual time is up")
+  for (const [index, session] of sessions.entries()) {
+    for (const seen of session.runs) {
+      const report = reporter(seen.label)
+      const trace = lines(seen.lines)
+      checkEnding(seen, trace, report)
+      checkStops(world, session, seen, report)
+      checkExecutions(world, seen, trace, report)
+      checkArtifacts(world, seen, trace, report)
+      checkLedger(all, seen, trace, report)
+      checkPrivacy(seen, report)
+      checkTrace(seen, report)
+      if (seen.probe) checkProbe(session, seen, report)
+    }
+    const report = reporter(`session ${index}`)
+    checkContext(session, report)
+    checkAnswers(session, report)
+    checkCommittedTask(session, report)
+  }
+  return problems
+}
