@@ -29,15 +29,54 @@ const endless = (steps: number): ScriptedModel.Script => {
 
 const dir = mkdtempSync(join(tmpdir(), "writ-bench-"))
 
-let directories = 0
+let files = 0
+
+/** A file that was made before the run, outside its time: creating one costs more than the run (see `file create`). */
+const prepared = () => {
+  const next = () => TraceWriter.fileSink(join(dir, `${files++}.jsonl`))
+  let sink = next()
+  return {
+    layer: TraceWriter.layerSink(() => sink),
+    after: () => {
+      const { path } = sink
+      sink = next()
+      const size = statSync(path!).size
+      rmSync(path!)
+      return size
+    }
+  }
+}
+
+/** A new file in the run's own time, as a program has it. */
+const fresh = () => {
+  let path = ""
+  return {
+    layer: TraceWriter.layerSink(() => {
+      path = join(dir, `${files++}.jsonl`)
+      return TraceWriter.fileSink(path)
+    }),
+    after: () => {
+      const size = statSync(path).size
+      rmSync(path)
+      return size
+    }
+  }
+}
 
 const traces = {
-  off: () => TraceWriter.layerNone,
-  memory: () => TraceWriter.layerMemory,
-  jsonl: () => {
-    const own = join(dir, String(directories++))
-    return TraceWriter.layerFile((runId) => join(own, `${runId}.jsonl`))
-  }
+  off: () => ({ layer: TraceWriter.layerNone, after: () => 0 }),
+  memory: () => ({ layer: memory(), after: () => 0 }),
+  jsonl: prepared,
+  "jsonl new file": fresh
+}
+
+/** Kept in memory for as long as the run lasts. */
+const memory = () => {
+  let lines: Array<string> = []
+  return TraceWriter.layerSink(() => {
+    lines = []
+    return { path: undefined, write: (text) => void lines.push(text), close: () => {} }
+  })
 }
 
 const pools = {
@@ -46,17 +85,17 @@ const pools = {
 }
 
 const candidate = (steps: number, pool: keyof typeof pools, trace: keyof typeof traces, content: boolean) => {
+  const kept = traces[trace]()
   const layer = Layer.mergeAll(
     ScriptedModel.layer(endless(steps)),
     pools[pool],
-    traces[trace](),
+    kept.layer,
     ArtifactStore.layerMemory,
     EffectLedger.layerMemory(),
     Ids.layerSequence
   )
   const runtime = ManagedRuntime.make(layer)
   const limits = { modelTurns: 100, toolCalls: 100, loopThreshold: 0 }
-  let lastPath: string | undefined
   const program = Effect.gen(function* () {
     const tools = yield* Registry.pick(yield* registry, ["calculate"])
     return (task: string) => Agent.run({ task, tools, limits, trace: { content } })
@@ -66,13 +105,10 @@ const candidate = (steps: number, pool: keyof typeof pools, trace: keyof typeof 
     const agent = await ready
     const outcome = await runtime.runPromise(agent("What is 17.5% of 240?"))
     if (outcome.stop._tag !== "Completed" || outcome.toolCalls !== steps) throw new Error(JSON.stringify(outcome.stop))
-    lastPath = outcome.tracePath
   }
   let size = 0
   const after = () => {
-    if (lastPath === undefined) return
-    size = statSync(lastPath).size
-    rmSync(lastPath)
+    size = kept.after()
   }
   const bytes = () => size
   const name = `${steps} ${pool} ${trace}${content ? " content" : ""}`
@@ -81,18 +117,28 @@ const candidate = (steps: number, pool: keyof typeof pools, trace: keyof typeof 
 
 const evaluate = (): number => (17.5 * 240) / 100
 
-const floors = (steps: number): ReadonlyArray<Candidate> => [
-  { name: `${steps} floor off`, run: () => floorRun(steps, evaluate, undefined) },
-  {
-    name: `${steps} floor jsonl`,
-    run: async () => {
-      const sink = fileSink(join(dir, "floor.jsonl"))
-      await floorRun(steps, evaluate, sink)
-      sink.close()
-    },
-    after: () => rmSync(join(dir, "floor.jsonl"))
-  }
-]
+const floors = (steps: number): ReadonlyArray<Candidate> => {
+  const path = () => join(dir, `floor-${files}.jsonl`)
+  let sink = fileSink(path())
+  return [
+    { name: `${steps} floor off`, run: () => floorRun(steps, evaluate, undefined) },
+    {
+      name: `${steps} floor jsonl`,
+      run: () => floorRun(steps, evaluate, sink),
+      after: () => {
+        sink.close()
+        files++
+        sink = fileSink(path())
+      }
+    }
+  ]
+}
+
+/** What a new file costs by itself. */
+const create: Candidate = {
+  name: "file create",
+  run: async () => fileSink(join(dir, `empty-${files++}`)).close()
+}
 
 export const loopBench = async (): Promise<Record<string, number>> => {
   const results: Record<string, number> = {}
@@ -102,11 +148,16 @@ export const loopBench = async (): Promise<Record<string, number>> => {
       candidate(steps, "inline", "memory", false),
       candidate(steps, "inline", "jsonl", false),
       candidate(steps, "inline", "jsonl", true),
+      candidate(steps, "inline", "jsonl new file", false),
       candidate(steps, "pool", "off", false),
       candidate(steps, "pool", "jsonl", false)
     ]
     const perBlock = steps === 50 ? 10 : 60
-    const timed = await measure([...floors(steps), ...ours], { warmup: steps === 50 ? 60 : 1500, blocks: 12, perBlock })
+    const timed = await measure([...(steps === 1 ? [create] : []), ...floors(steps), ...ours], {
+      warmup: steps === 50 ? 60 : 1500,
+      blocks: 12,
+      perBlock
+    })
     for (const [name, { median, quiet }] of Object.entries(timed)) {
       results[`${name} us`] = median
       results[`${name} quiet us`] = quiet

@@ -3,8 +3,10 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { tinyModel } from "../effects/Wiring.ts"
+import { type AgreementReport, agrees } from "../engine/codecs/Agreement.ts"
 import * as Families from "../engine/codecs/Families.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
+import { compareWith } from "./codecCheck.ts"
 import { inJson } from "./Ending.ts"
 import { block, inline, size } from "./Printable.ts"
 import { type Paint, paintFor } from "./Screen.ts"
@@ -32,6 +34,29 @@ const choiceOf = (info: GgufFile.GgufInfo): Choice => {
     : { codec: null, reason: chosen.failure.reason, candidates: chosen.failure.candidates }
 }
 
+/** What comparing the codec with the template gave, or why there was nothing to compare. */
+type Compared = AgreementReport | { readonly problem: string } | undefined
+
+const compared = (info: GgufFile.GgufInfo, { codec }: Choice): Effect.Effect<Compared> => {
+  if (codec === null || info.template === undefined) return Effect.succeed(undefined)
+  return Effect.catch(compareWith(Result.getOrThrow(Families.byId(codec)), info), ({ message }) =>
+    Effect.succeed({ problem: message })
+  )
+}
+
+const inWords = (report: Compared): string | undefined => {
+  if (report === undefined) return undefined
+  if ("problem" in report) return `not known: the template cannot be read (${report.problem})`
+  const { compared: count, differences, equal, unread } = report
+  if (agrees(report)) return `yes, ${count} renderings are equal to the byte`
+  const first = differences[0] ?? unread[0]
+  const where =
+    differences[0] === undefined ? "" : `, first at byte ${differences[0].byte} of "${differences[0].conversation}"`
+  return first === undefined
+    ? "not known: the template refuses every conversation"
+    : `no, ${equal} of ${count} renderings are equal${where}; see writ codec check --model FILE`
+}
+
 const excerptLines = 12
 const excerptColumns = 110
 
@@ -43,7 +68,7 @@ const excerpt = (template: string): ReadonlyArray<string> => {
   return lines.length > excerptLines ? [...shown, `… ${lines.length - excerptLines} more lines`] : shown
 }
 
-const human = (info: GgufFile.GgufInfo, choice: Choice, paint: Paint): string => {
+const human = (info: GgufFile.GgufInfo, choice: Choice, report: Compared, paint: Paint): string => {
   const field = (name: string, value: string | number | undefined) =>
     value === undefined ? [] : [`${paint.dim(name.padEnd(13))} ${inline(String(value))}`]
   const tokens = Object.entries(info.specialTokens).map(
@@ -64,6 +89,7 @@ const human = (info: GgufFile.GgufInfo, choice: Choice, paint: Paint): string =>
     ...field("header", `GGUF ${info.version}, ${size(info.headerBytes)}, sha256 ${info.headerHash}`),
     `${paint.dim("codec".padEnd(13))} ${choice.codec === null ? paint.red("none") : paint.green(choice.codec)}`,
     ...field("why", choice.reason),
+    ...field("agrees", inWords(report)),
     ...field("template", info.template === undefined ? "none" : `${info.template.length} characters`),
     ...(info.template === undefined ? [] : excerpt(info.template).map((line) => `  ${paint.dim(line)}`))
   ].join("\n")
@@ -73,7 +99,8 @@ export const inspectModel = (flags: ModelFlags) =>
   Effect.gen(function* () {
     const info = yield* GgufFile.read(flags.file ?? tinyModel)
     const choice = choiceOf(info)
-    if (!flags.json) return yield* Console.log(human(info, choice, yield* paintFor(flags.color)))
+    const report = yield* compared(info, choice)
+    if (!flags.json) return yield* Console.log(human(info, choice, report, yield* paintFor(flags.color)))
     const document = {
       file: info.path,
       name: info.name,
@@ -89,6 +116,7 @@ export const inspectModel = (flags: ModelFlags) =>
       header_bytes: info.headerBytes,
       header_sha256: info.headerHash,
       codec: choice,
+      agreement: report === undefined || "problem" in report ? (report ?? null) : { agrees: agrees(report), ...report },
       template: info.template ?? null
     }
     return yield* Console.log(JSON.stringify(document, undefined, 2))

@@ -1,4 +1,5 @@
 /** One turn of a model: what is asked of the engine and what it streams back. */
+import type { CallGrammar } from "./Grammar.ts"
 
 /** Sampling of one turn. `temperature` 0 is greedy and ignores the rest. `seed` is derived per turn and always explicit. */
 export interface Sampling {
@@ -14,6 +15,8 @@ export interface TurnRequest {
   readonly sampling: Sampling
   /** Texts that end the turn; the text up to and including the stop is part of it. */
   readonly stops: ReadonlyArray<string>
+  /** Holds each call of the turn to a grammar. Engines that cannot do so ignore it. */
+  readonly grammar?: CallGrammar
 }
 
 /** `eog`: the model ended its turn. `stop`: a stop text was written. `length`: `maxTokens` were generated. */

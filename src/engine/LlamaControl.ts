@@ -17,9 +17,12 @@ export class Stopped extends Error {
 /** The side of the thread that runs native code. */
 export interface Control {
   readonly stopped: () => boolean
-  /** Runs one native call, counted; throws `Stopped` instead once the flag is up. */
+  /** Counts one native call as busy; throws `Stopped` instead once the flag is up. Each is followed by one `leave`. */
+  readonly enter: () => void
+  readonly leave: () => void
+  /** Runs one native call between `enter` and `leave`. */
   readonly native: <A>(run: () => Promise<A>) => Promise<A>
-  /** As `native`, but runs although the flag is up: for closing what is open. Counted for at most `limitMillis`. */
+  /** Closes what is open, also when the flag is up. Counted and waited for at most `limitMillis`. */
   readonly closing: (limitMillis: number, run: () => Promise<unknown>) => Promise<void>
   /** Aborted when the flag goes up. */
   readonly signal: AbortSignal
@@ -37,6 +40,12 @@ export const makeControl = (buffer: SharedArrayBuffer = makeBuffer()): Control =
     // Whoever waits has raised the flag first: without it there is nobody to wake, and this runs once per token.
     if (stopped()) Atomics.notify(cells, BUSY)
   }
+  const enter = () => {
+    Atomics.add(cells, BUSY, 1)
+    if (!stopped()) return
+    leave()
+    throw new Stopped()
+  }
   const raised = Atomics.waitAsync(cells, STOP, 0)
   if (raised.async) void raised.value.then(() => abort.abort(new Stopped()))
   else abort.abort(new Stopped())
@@ -44,10 +53,11 @@ export const makeControl = (buffer: SharedArrayBuffer = makeBuffer()): Control =
     stopped,
     signal: abort.signal,
     stop: () => raiseStop(buffer),
+    enter,
+    leave,
     native: async (run) => {
-      Atomics.add(cells, BUSY, 1)
+      enter()
       try {
-        if (stopped()) throw new Stopped()
         return await run()
       } finally {
         leave()

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { Llama, LlamaGpuType } from "node-llama-cpp"
 import { EngineError } from "./EngineError.ts"
 
-type Library = typeof import("node-llama-cpp")
+export type Library = typeof import("node-llama-cpp")
 
 /** `false`: the processor only. */
 export type Gpu = "auto" | LlamaGpuType

@@ -10,8 +10,9 @@ import type * as Scope from "effect/Scope"
 import type { LlamaContext, LlamaModel as NativeModel, Token } from "node-llama-cpp"
 import { EngineError } from "./EngineError.ts"
 import * as GgufFile from "./GgufFile.ts"
+import { Constraints } from "./LlamaConstraint.ts"
 import type { Control } from "./LlamaControl.ts"
-import { type Gpu, importLibrary, LogTail, start } from "./LlamaLibrary.ts"
+import { type Gpu, importLibrary, type Library, LogTail, start } from "./LlamaLibrary.ts"
 import { type Counters, LlamaSequence } from "./LlamaSequence.ts"
 import * as LlamaSession from "./LlamaSession.ts"
 import type { Detokenize } from "./LlamaText.ts"
@@ -105,33 +106,38 @@ export const load = Effect.fnUntraced(function* (
       headerHash: file.headerHash
     }
   })
-  return engine({ ...options, contextTokens, chunkTokens }, control, model, context, identity)
+  return engine({ ...options, contextTokens, chunkTokens }, control, { library, model, context }, identity)
 })
 
 const engine = (
   options: LlamaOptions & { readonly contextTokens: number; readonly chunkTokens: number },
   control: Control,
-  model: NativeModel,
-  context: LlamaContext,
+  {
+    context,
+    library,
+    model
+  }: { readonly library: Library; readonly model: NativeModel; readonly context: LlamaContext },
   identity: ModelIdentity
 ): LlamaEngine => {
   const tokenizer = tokenizerOf(model)
   const counters: Counters = { evaluatedTokens: 0, erasedTokens: 0, turns: 0 }
   const encode = (segments: ReadonlyArray<Segment>, first: boolean) => tokenize(tokenizer, segments, first)
   const detokenize = detokenizer(model)
+  const constraints = new Constraints({ library, model, tokenizer, detokenize })
   const open = Effect.try({
     try: () =>
       new LlamaSequence({
         model,
         control,
         counters,
-        sequence: context.getSequence({
-          contextShift: {
-            strategy: () => {
-              throw new EngineError({ reason: "context_overflow", message: "The context is full." })
+        open: () =>
+          context.getSequence({
+            contextShift: {
+              strategy: () => {
+                throw new EngineError({ reason: "context_overflow", message: "The context is full." })
+              }
             }
-          }
-        }),
+          }),
         chunkTokens: options.chunkTokens,
         contextTokens: options.contextTokens,
         stallMillis: (options.stallSeconds ?? defaults.stallSeconds) * 1000,
@@ -148,7 +154,9 @@ const engine = (
     counters,
     tokenize: (segments) => Effect.try({ try: () => encode(segments, true), catch: LlamaSession.toEngineError }),
     session: Effect.acquireRelease(
-      Effect.map(open, (sequence) => LlamaSession.make({ sequence, counters, tokenize: encode, detokenize })),
+      Effect.map(open, (sequence) =>
+        LlamaSession.make({ sequence, counters, tokenize: encode, detokenize, constraints })
+      ),
       (session) => session.close
     )
   }

@@ -8,7 +8,9 @@ import { setInterval } from "node:timers/promises"
 import type { LlamaContextSequence, LlamaModel, Token } from "node-llama-cpp"
 import { EngineError } from "./EngineError.ts"
 import type { EndReason, Sampling } from "./Generation.ts"
+import type { CallConstraint } from "./LlamaConstraint.ts"
 import { type Control, Stopped } from "./LlamaControl.ts"
+import { suspect } from "./LlamaFaults.ts"
 
 /** A place to come back to. */
 export interface Mark {
@@ -30,7 +32,8 @@ export interface Counters {
 
 export interface SequenceOptions {
   readonly model: LlamaModel
-  readonly sequence: LlamaContextSequence
+  /** Opens a native sequence: the first one, and another where one died. */
+  readonly open: () => LlamaContextSequence
   readonly control: Control
   readonly counters: Counters
   readonly chunkTokens: number
@@ -42,7 +45,9 @@ export interface SequenceOptions {
 
 export class LlamaSequence {
   readonly #options: SequenceOptions
-  readonly #sequence: LlamaContextSequence
+  #sequence: LlamaContextSequence
+  /** Sampling failed: the native sequence answers nothing any more, the log is sound. */
+  #dead = false
   #log: Array<number> = []
   #broken: EngineError | undefined
   readonly #closing = new AbortController()
@@ -52,7 +57,7 @@ export class LlamaSequence {
 
   constructor(options: SequenceOptions) {
     this.#options = options
-    this.#sequence = options.sequence
+    this.#sequence = options.open()
     void this.#watch()
   }
 
@@ -80,8 +85,9 @@ export class LlamaSequence {
 
   /** Forgets everything after `mark`, in the cache and in the log. Not cancellable. */
   async rollback(mark: Mark): Promise<void> {
-    const end = this.#sequence.nextTokenIndex
     if (this.#broken !== undefined || this.#options.control.stopped()) return
+    if (this.#dead) await this.#revive(mark.fed)
+    const end = this.#sequence.nextTokenIndex
     if (end > mark.fed) {
       await this.#native(() => this.#sequence.eraseContextTokenRanges([{ start: mark.fed, end }]))
       this.#options.counters.erasedTokens += end - mark.fed
@@ -105,20 +111,29 @@ export class LlamaSequence {
     })
   }
 
-  /** Appends tokens and evaluates all but the last, in chunks; cancel and stop are looked at between chunks. */
-  async append(tokens: ReadonlyArray<number>, cancel: Cancel, progress?: (done: number) => void): Promise<void> {
+  /**
+   * Appends tokens and evaluates them in chunks, all but the last. Before a `generation` the last chunk is left to it, which
+   * saves a native call. Cancel and stop are looked at between chunks.
+   */
+  async append(
+    tokens: ReadonlyArray<number>,
+    cancel: Cancel,
+    generation?: { readonly progress: (done: number) => void }
+  ): Promise<void> {
     this.#check()
     for (const token of tokens) this.#log.push(token)
     const { chunkTokens, counters } = this.#options
     const start = this.#sequence.nextTokenIndex
     const end = this.#log.length - 1
-    for (let at = start; at < end; ) {
+    // chunks begin at the same places whether or not the last is left
+    const last = generation === undefined ? end : end - chunkTokens + 1
+    for (let at = start; at < last; ) {
       this.#look(cancel)
       const chunk = this.#log.slice(at, Math.min(at + chunkTokens, end)) as Array<Token>
       await this.#native(() => this.#sequence.evaluateWithoutGeneratingNewTokens(chunk))
       counters.evaluatedTokens += chunk.length
       at += chunk.length
-      progress?.(at - start)
+      generation?.progress(at - start)
     }
     this.#look(cancel)
     this.verify()
@@ -132,7 +147,8 @@ export class LlamaSequence {
     sampling: Sampling,
     maxTokens: number,
     cancel: Cancel,
-    onToken: (token: number) => boolean
+    onToken: (token: number) => boolean,
+    constraint?: CallConstraint
   ): Promise<EndReason> {
     this.#check()
     const { counters, model } = this.#options
@@ -142,24 +158,64 @@ export class LlamaSequence {
       topK: sampling.topK,
       topP: sampling.topP,
       seed: sampling.seed >>> 0,
-      yieldEogToken: true
+      yieldEogToken: true,
+      ...(constraint === undefined ? {} : { grammarEvaluationState: constraint.state })
     })
+    const acquit = constraint === undefined ? undefined : this.#suspect(constraint)
+    let instead: Array<Token> | undefined
     try {
       for (let count = 0; count < maxTokens; count++) {
         this.#look(cancel)
-        const next = await this.#native(() => iterator.next())
+        if (constraint?.waits === true) await constraint.ready()
+        const next = await this.#native(() => iterator.next(instead))
         counters.evaluatedTokens += feed.length
         if (next.done === true) throw this.#break("generation ended without an end token")
         const token = next.value
         if (model.isEogToken(token)) return "eog"
-        this.#log.push(token)
-        feed = [token]
-        if (onToken(token)) return "stop"
+        instead = constraint?.take(token) as Array<Token> | undefined
+        feed = instead ?? [token]
+        let stopped = false
+        for (const one of feed) {
+          this.#log.push(one)
+          stopped = onToken(one) || stopped
+        }
+        if (stopped) return "stop"
       }
       return "length"
     } finally {
-      if (this.#broken === undefined) await this.#options.control.closing(5_000, () => iterator.return())
+      acquit?.()
+      if (this.#broken === undefined && !this.#dead) await iterator.return()
       this.verify()
+    }
+  }
+
+  /** While a call is held, a failure of the sampler may be this sequence's. */
+  #suspect(constraint: CallConstraint): () => void {
+    return suspect({
+      waiting: () => (constraint.armed && this.#waiting !== undefined ? this.#since : undefined),
+      fail: (cause) => {
+        const reject = this.#waiting
+        if (reject === undefined) return
+        // The native call never comes back, so it is counted off here.
+        this.#options.control.leave()
+        this.#waiting = undefined
+        this.#dead = true
+        const message = "The engine could not choose a token inside a call. Run with constrained decoding off."
+        reject(new EngineError({ reason: "failed", message, cause }))
+      }
+    })
+  }
+
+  /** A new native sequence in place of a dead one, with the log evaluated again up to `fed`. */
+  async #revive(fed: number): Promise<void> {
+    const { chunkTokens, control, counters, open } = this.#options
+    await control.closing(5_000, () => this.#sequence.dispose())
+    this.#sequence = open()
+    this.#dead = false
+    for (let at = 0; at < fed; at += chunkTokens) {
+      const chunk = this.#log.slice(at, Math.min(at + chunkTokens, fed)) as Array<Token>
+      await this.#native(() => this.#sequence.evaluateWithoutGeneratingNewTokens(chunk))
+      counters.evaluatedTokens += chunk.length
     }
   }
 
@@ -182,7 +238,7 @@ export class LlamaSequence {
 
   /** Lengths agree always, contents where asked for. */
   verify(): void {
-    if (this.#broken !== undefined) return
+    if (this.#broken !== undefined || this.#dead) return
     const fed = this.#sequence.nextTokenIndex
     if (fed > this.#log.length) throw this.#break(`the cache holds ${fed} tokens, the log ${this.#log.length}`)
     if (!this.#options.verify) return
@@ -207,18 +263,24 @@ export class LlamaSequence {
     return this.#broken
   }
 
-  /** One native call that must come back within the stall limit. */
+  /** One native call that must come back within the stall limit. Runs once per token, so it is spelled out. */
   #native<A>(run: () => Promise<A>): Promise<A> {
+    const { control } = this.#options
     return new Promise<A>((resolve, reject) => {
+      control.enter()
       this.#since = performance.now()
       this.#waiting = reject
-      this.#options.control.native(run).then(
+      const settled = () => {
+        control.leave()
+        this.#waiting = undefined
+      }
+      run().then(
         (value) => {
-          this.#waiting = undefined
+          settled()
           resolve(value)
         },
         (cause) => {
-          this.#waiting = undefined
+          settled()
           reject(cause)
         }
       )

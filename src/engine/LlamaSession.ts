@@ -16,6 +16,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import { EngineError } from "./EngineError.ts"
 import type { GenerationEvent, TurnRequest } from "./Generation.ts"
+import type { Constraints } from "./LlamaConstraint.ts"
 import { Stopped } from "./LlamaControl.ts"
 import type { Cancel, Counters, LlamaSequence, Mark } from "./LlamaSequence.ts"
 import { type Detokenize, TurnText } from "./LlamaText.ts"
@@ -39,6 +40,7 @@ export interface SessionParts {
   readonly sequence: LlamaSequence
   readonly counters: Counters
   readonly detokenize: Detokenize
+  readonly constraints: Constraints
   /** May throw; `first`: the log is empty. */
   readonly tokenize: (segments: ReadonlyArray<Segment>, first: boolean) => ReadonlyArray<number>
 }
@@ -273,7 +275,7 @@ class Speculation {
   }
 
   async #generate(opening: ReadonlyArray<number>, before: Mark): Promise<End> {
-    const { counters, detokenize, sequence } = this.#parts
+    const { constraints, counters, detokenize, sequence } = this.#parts
     const request = this.#request
     counters.turns++
     const started = performance.now()
@@ -282,17 +284,24 @@ class Speculation {
     // everything known and not yet in the cache is evaluated before the first new token
     const total = before.length - before.fed + opening.length
     const prefilled = (done: number) => this.#tell({ _tag: "Prefill", done, total })
-    await sequence.append(opening, this.cancel, prefilled)
+    await sequence.append(opening, this.cancel, { progress: prefilled })
+    const constraint = request.grammar === undefined ? undefined : constraints.make(request.grammar, sequence.last(16))
     const text = new TurnText(detokenize, request.stops, sequence.last(4), (piece, tokens) => {
       this.#tell({ _tag: "Piece", text: piece, tokens })
     })
-    let reason = await sequence.generate(request.sampling, request.maxTokens, this.cancel, (token) => {
-      if (outputTokens++ === 0) {
-        decoding = performance.now()
-        prefilled(total)
-      }
-      return text.push(token)
-    })
+    let reason = await sequence.generate(
+      request.sampling,
+      request.maxTokens,
+      this.cancel,
+      (token) => {
+        if (outputTokens++ === 0) {
+          decoding = performance.now()
+          prefilled(total)
+        }
+        return text.push(token)
+      },
+      constraint
+    )
     if (text.end()) reason = "stop"
     const ended = performance.now()
     if (outputTokens === 0) decoding = ended

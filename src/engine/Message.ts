@@ -11,9 +11,9 @@ export type Message =
   | { readonly role: "system"; readonly content: string }
   | { readonly role: "user"; readonly content: string }
   | {
-    readonly role: "assistant"
-    readonly content: string
-    readonly reasoning?: string
-    readonly calls?: ReadonlyArray<MessageCall>
-  }
+      readonly role: "assistant"
+      readonly content: string
+      readonly reasoning?: string
+      readonly calls?: ReadonlyArray<MessageCall>
+    }
   | { readonly role: "tool"; readonly name: string; readonly content: string; readonly id?: string }

@@ -52,10 +52,13 @@ export interface ModelSession {
   readonly measure: (segments: ReadonlyArray<Segment>) => Effect.Effect<number, EngineError>
 }
 
-export class Model extends Context.Service<Model, {
-  readonly identity: ModelIdentity
-  /** Token ids exactly as a session would commit them. */
-  readonly tokenize: (segments: ReadonlyArray<Segment>) => Effect.Effect<ReadonlyArray<number>, EngineError>
-  /** Opens a session; its sequence is freed with the scope. */
-  readonly session: Effect.Effect<ModelSession, EngineError, Scope.Scope>
-}>()("effect-writ/engine/Model") {}
+export class Model extends Context.Service<
+  Model,
+  {
+    readonly identity: ModelIdentity
+    /** Token ids exactly as a session would commit them. */
+    readonly tokenize: (segments: ReadonlyArray<Segment>) => Effect.Effect<ReadonlyArray<number>, EngineError>
+    /** Opens a session; its sequence is freed with the scope. */
+    readonly session: Effect.Effect<ModelSession, EngineError, Scope.Scope>
+  }
+>()("effect-writ/engine/Model") {}

@@ -42,8 +42,10 @@ export interface Script {
 /** Everything a session's log holds, for tests: committed text in order, and nothing that was rolled back. */
 export interface ScriptedLog {
   readonly committed: () => string
-  readonly sessions: () => number
 }
+
+/** How many sessions' logs are kept, newest last: enough for a test, and no leak for a program that opens thousands. */
+const rememberedSessions = 64
 
 export class ScriptedSessions extends Context.Service<ScriptedSessions, ReadonlyArray<ScriptedLog>>()(
   "effect-writ/engine/ScriptedSessions"
@@ -229,7 +231,8 @@ const make = (script: Script) => {
     tokenize: (segments) => Effect.succeed(idsOf(segments)),
     session: Effect.sync(() => {
       const session = new ScriptedSession(script, next, capacity)
-      logs.push({ committed: session.committed, sessions: () => logs.length })
+      logs.push({ committed: session.committed })
+      if (logs.length > rememberedSessions) logs.shift()
       return session.session()
     })
   })

@@ -39,6 +39,24 @@ const Identity = Schema.Struct({
   build: Schema.optionalKey(Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite, Schema.Boolean])))
 })
 
+/** `CallGrammar`. */
+const Grammar = Schema.Struct({
+  openers: Schema.Array(
+    Schema.Struct({
+      text: Schema.String,
+      root: Schema.String,
+      atStart: Schema.optionalKey(Schema.Boolean),
+      atLine: Schema.optionalKey(Schema.Boolean),
+      depth: Schema.optionalKey(Count)
+    })
+  ),
+  rules: Schema.String,
+  marks: Schema.Record(Schema.String, Schema.String),
+  closer: Schema.String,
+  bracket: Schema.optionalKey(Schema.Literals(["{", "["])),
+  reasoning: Schema.optionalKey(Schema.Struct({ open: Schema.String, close: Schema.String, opened: Schema.Boolean }))
+})
+
 /** `TurnRequest`. */
 const Request = Schema.Struct({
   maxTokens: Count,
@@ -48,7 +66,8 @@ const Request = Schema.Struct({
     topP: Schema.Finite,
     seed: Schema.Finite
   }),
-  stops: Schema.Array(Schema.String)
+  stops: Schema.Array(Schema.String),
+  grammar: Schema.optionalKey(Grammar)
 })
 
 /** `GenerationEvent`. */

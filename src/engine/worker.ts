@@ -13,6 +13,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { EngineError } from "./EngineError.ts"
 import { makeBuffer, makeControl, waitIdle } from "./LlamaControl.ts"
+import { accuse } from "./LlamaFaults.ts"
 import { type LlamaEngine, load } from "./LlamaModel.ts"
 import type { LlamaSession } from "./LlamaSession.ts"
 import { Wire } from "./Wire.ts"
@@ -98,6 +99,8 @@ const ended = async (limitMillis: number): Promise<void> => {
   while (!waitIdle(buffer, 0) && performance.now() < end) await new Promise((resolve) => setImmediate(resolve))
 }
 process.on("uncaughtException", fault)
-process.on("unhandledRejection", fault)
+process.on("unhandledRejection", (cause) => {
+  if (!accuse(cause)) fault(cause)
+})
 
 Effect.runFork(serve.pipe(Effect.provide(NodeWorkerRunner.layer), Effect.ensuring(Effect.sync(() => control.stop()))))

@@ -145,20 +145,26 @@ for (const [name, path, longTurn] of suites) {
       "an interrupted prefill leaves nothing behind",
       () =>
         Effect.gen(function* () {
-          const session = yield* worker.model.session
-          yield* session.commit(system)
-          const before = yield* log(session)
           const long = [text("many words and more of them ".repeat(50))]
-          for (const asTurn of [false, true]) {
+          /** True if the interruption met the prefill; one that came too late says nothing. */
+          const attempt = Effect.fnUntraced(function* (asTurn: boolean) {
+            const session = yield* worker.model.session
+            yield* session.commit(system)
+            const before = yield* log(session)
             const started = (yield* worker.stats).evaluatedTokens
-            const fiber = yield* (asTurn ? Stream.runDrain(session.turn(long, request())) : session.commit(long)).pipe(
-              Effect.forkChild({ startImmediately: true })
-            )
+            const work = asTurn ? Stream.runDrain(session.turn(long, request())) : Effect.asVoid(session.commit(long))
+            const fiber = yield* Effect.forkChild(work, { startImmediately: true })
             while ((yield* worker.stats).evaluatedTokens === started) yield* Effect.yieldNow
             yield* Fiber.interrupt(fiber)
-            assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+            if (!Exit.hasInterrupts(yield* Fiber.await(fiber))) return false
             assert.deepStrictEqual(yield* log(session), before)
             assert.strictEqual(yield* session.length, before.length)
+            return true
+          }, Effect.scoped)
+          for (const asTurn of [false, true]) {
+            let met = false
+            for (let i = 0; !met && i < 20; i++) met = yield* attempt(asTurn)
+            assert.isTrue(met)
           }
         }),
       30_000
@@ -171,19 +177,24 @@ for (const [name, path, longTurn] of suites) {
           const session = yield* worker.model.session
           yield* session.commit([...system, ...user("list the files")])
           const before = yield* log(session)
-          const turn = session.turn(opening, { ...seeded(3), maxTokens: longTurn })
-          const seen = yield* Queue.unbounded<GenerationEvent>()
-          const fiber = yield* Effect.forkChild(Stream.runForEach(turn, (event) => Queue.offer(seen, event)))
-          while ((yield* Queue.take(seen))._tag !== "Piece") {
-            /* prefill */
+          let met = false
+          for (let seed = 0; !met && seed < 20; seed++) {
+            const turn = session.turn(opening, { ...seeded(seed), maxTokens: longTurn })
+            const seen = yield* Queue.unbounded<GenerationEvent>()
+            const fiber = yield* Effect.forkChild(Stream.runForEach(turn, (event) => Queue.offer(seen, event)))
+            while ((yield* Queue.take(seen))._tag === "Prefill") {
+              // not decoding yet
+            }
+            yield* Fiber.interrupt(fiber)
+            met = Exit.hasInterrupts(yield* Fiber.await(fiber))
+            if (met) assert.deepStrictEqual(yield* log(session), before)
+            yield* session.rollback
           }
-          yield* Fiber.interrupt(fiber)
+          assert.isTrue(met)
+          yield* Stream.runDrain(Stream.take(session.turn(opening, request()), 1))
           assert.deepStrictEqual(yield* log(session), before)
-          yield* Stream.runDrain(Stream.take(turn, 2))
-          assert.deepStrictEqual(yield* log(session), before)
-          const events = yield* speak(session, request())
+          yield* speak(session, request())
           yield* session.rollback
-          assert.strictEqual(endOf(events).reason === "length" || endOf(events).reason === "eog", true)
           assert.deepStrictEqual(yield* log(session), before)
         }),
       30_000

@@ -6,8 +6,9 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
+import fc from "fast-check"
 import { genesis, type TraceInput } from "../../src/actors/TraceEvent.ts"
-import { layerFile, layerMemory, MemoryTraces, TraceKey, TraceWriter } from "../../src/actors/TraceWriter.ts"
+import { layerFile, layerMemory, MemoryTraces, makeHmac, TraceKey, TraceWriter } from "../../src/actors/TraceWriter.ts"
 import { lines } from "../kit/script.ts"
 
 const event = (call: string): TraceInput => ({
@@ -155,4 +156,34 @@ it.effect("time in a trace begins with the run", () =>
     assert.deepStrictEqual([a?.t_ms, b?.t_ms], [0, 1_500])
     assert.deepStrictEqual([a?.ts_epoch_ms, b?.ts_epoch_ms], [5_000, 6_500])
   }).pipe(Effect.provide(layerMemory))
+)
+
+it("digests are the HMAC-SHA-256 that Node computes, for any key and text", () =>
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 64 }), fc.string({ unit: "binary" }), (key, text) => {
+      assert.strictEqual(makeHmac(key)(text), createHmac("sha256", key).update(text).digest("hex"))
+    })
+  ))
+
+it.effect("what was noted comes before what is appended next, and a flush hands it over", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const trace = yield* (yield* TraceWriter).open("run-1", on)
+      const text = (yield* MemoryTraces).text
+      trace.note(event("a"))
+      assert.strictEqual(text("run-1"), "")
+      assert.strictEqual(trace.length(), 1)
+      yield* trace.append(event("b"))
+      trace.note(event("c"))
+      yield* trace.flush
+      assert.deepStrictEqual(
+        lines(text("run-1")).map((line) => [line.seq, line.data["call"]]),
+        [
+          [0, "a"],
+          [1, "b"],
+          [2, "c"]
+        ]
+      )
+    })
+  ).pipe(Effect.provide(layerMemory))
 )

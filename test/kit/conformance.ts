@@ -78,7 +78,7 @@ const tryRender = (row: RenderRow, render: () => string): string | undefined => 
   return firstDifference(render(), row.expected_text)
 }
 
-const readArguments = (messages: ReturnType<typeof messagesOf>): ReturnType<typeof messagesOf> =>
+export const readArguments = (messages: ReturnType<typeof messagesOf>): ReturnType<typeof messagesOf> =>
   messages.map((message) =>
     message.role !== "assistant" || message.calls === undefined
       ? message

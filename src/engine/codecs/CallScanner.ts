@@ -17,14 +17,15 @@ import type { Action, ParserOptions, TurnParser, Visible } from "./Codec.ts"
 import { CodeFence } from "./CodeFence.ts"
 import { type Dialect, type Frame, type Opener, openFrame } from "./Dialect.ts"
 import { type Fault, malformed } from "./Fault.ts"
+import { MarkerSearch, type MarkerTable, markerTable, undecided } from "./MarkerSearch.ts"
 import { type SplitPiece, Thinking, trimReasoning } from "./Thinking.ts"
-import { heldBack, Window } from "./Window.ts"
+import { Window } from "./Window.ts"
 
 /** Prose between frames: where it starts in the turn, and how many calls came before it. */
 interface Prose {
   readonly start: number
   readonly calls: number
-  readonly parts: Array<string>
+  text: string
 }
 
 export class CallScanner implements TurnParser {
@@ -33,9 +34,8 @@ export class CallScanner implements TurnParser {
   readonly #thinking: Thinking
   readonly #window = new Window()
   readonly #fence = new CodeFence()
-  readonly #marker: RegExp
-  readonly #markers: ReadonlyArray<string>
-  readonly #turn: Array<string> = []
+  readonly #markers: MarkerSearch
+  #turn = ""
   readonly #reasoning: Array<string> = []
   #reasoningStart = 0
   readonly #prose: Array<Prose> = []
@@ -52,14 +52,13 @@ export class CallScanner implements TurnParser {
     this.#dialect = dialect
     this.#options = options
     this.#thinking = new Thinking(dialect.thinking, options.reasoningOpen === true)
-    const { pattern, texts } = markersOf(dialect, options.tools.length > 0)
-    this.#markers = texts
-    this.#marker = pattern
+    this.#markers = new MarkerSearch(markersOf(dialect, options.tools.length > 0))
   }
 
   push(text: string): ReadonlyArray<Visible> {
-    this.#turn.push(text)
-    for (const piece of this.#thinking.push(text)) this.#take(piece)
+    this.#turn += text
+    if (this.#thinking.over) this.#answer(text)
+    else for (const piece of this.#thinking.push(text)) this.#take(piece)
     return this.#shown()
   }
 
@@ -86,7 +85,11 @@ export class CallScanner implements TurnParser {
     }
     // The window counts from the start of the turn, and the first piece of the answer says where that is.
     if (this.#window.text === "" && this.#window.position === 0) this.#window.base = piece.start
-    this.#window.push(piece.text)
+    this.#answer(piece.text)
+  }
+
+  #answer(text: string): void {
+    this.#window.push(text)
     this.#scan()
   }
 
@@ -151,16 +154,15 @@ export class CallScanner implements TurnParser {
     const window = this.#window
     if (this.#over !== undefined) return this.#readOver(this.#over)
     if (!this.#begun && this.#begin()) return true
-    this.#marker.lastIndex = window.at
-    const found = this.#marker.exec(window.text)
-    if (found === null) {
-      const held = heldBack(window.rest, this.#markers)
+    if (!this.#markers.find(window.text, window.at)) {
+      const held = undecided(this.#markers.table, window.text, window.at)
       if (window.ending === undefined) return this.#say(window.text.length - held, false)
       if (window.ending === "length" && held > 0 && this.#cutOpener(window.text.slice(-held))) return false
       return this.#say(window.text.length, false)
     }
-    this.#say(found.index, true)
-    this.#meet(found[0])
+    const { at, marker } = this.#markers
+    this.#say(at, true)
+    this.#meet(marker)
     return true
   }
 
@@ -258,22 +260,22 @@ export class CallScanner implements TurnParser {
 
   #keep(text: string, start: number): void {
     const last = this.#prose[this.#prose.length - 1]
-    if (last !== undefined && last.calls === this.#calls.length) last.parts.push(text)
-    else this.#prose.push({ start, calls: this.#calls.length, parts: [text] })
+    if (last !== undefined && last.calls === this.#calls.length) last.text += text
+    else this.#prose.push({ start, calls: this.#calls.length, text })
     this.#fence.take(text)
     this.#show("Text", text)
   }
 
   #action(): Action {
     const reasoning = trimReasoning(this.#reasoning.join(""))
-    const texts = this.#prose.map((prose) => ({ ...prose, text: prose.parts.join("") }))
+    const texts = this.#prose
     const before = texts
       .filter((prose) => prose.calls === 0)
       .map((prose) => prose.text)
       .join("")
     const after = texts.filter((prose) => prose.calls > 0)
     const fault = this.#fault ?? this.#bareCall(texts) ?? this.#unwanted(after) ?? this.#emptiness(before)
-    if (fault !== undefined) return malformed(fault, this.#dialect.form, this.#turn.join(""), this.#calls, reasoning)
+    if (fault !== undefined) return malformed(fault, this.#dialect.form, this.#turn, this.#calls, reasoning)
     const reasoned = reasoning === "" ? {} : { reasoning }
     if (this.#calls.length === 0) return { _tag: "FinalText", text: before, ...reasoned }
     const textAfter = after.map((prose) => prose.text).join("")
@@ -308,25 +310,16 @@ export class CallScanner implements TurnParser {
   }
 }
 
-interface Markers {
-  readonly texts: ReadonlyArray<string>
-  /** Every search sets where it starts, so parsers can share it. */
-  readonly pattern: RegExp
-}
-
-/** What to look for is the same for every turn of a family: compiled once, with calls and without. */
-const known = { calls: new WeakMap<Dialect, Markers>(), prose: new WeakMap<Dialect, Markers>() }
+/** What to look for is the same for every turn of a family: prepared once, with calls and without. */
+const known = { calls: new WeakMap<Dialect, MarkerTable>(), prose: new WeakMap<Dialect, MarkerTable>() }
 
 /** Without tools nothing is a call, and markers are words. */
-const markersOf = (dialect: Dialect, calls: boolean): Markers => {
+const markersOf = (dialect: Dialect, calls: boolean): MarkerTable => {
   const cache = calls ? known.calls : known.prose
   const before = cache.get(dialect)
   if (before !== undefined) return before
   const active = calls ? [...dialect.openers, ...dialect.strays].map((marker) => marker.text) : []
-  const texts = [...active, ...dialect.ends]
-  const markers = { texts, pattern: new RegExp(texts.map(escape).join("|") || "(?!)", "g") }
-  cache.set(dialect, markers)
-  return markers
+  const table = markerTable([...active, ...dialect.ends])
+  cache.set(dialect, table)
+  return table
 }
-
-const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")

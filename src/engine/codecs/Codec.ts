@@ -4,6 +4,7 @@
  */
 import type { ProposedCall, ToolSpec } from "../../tools/ToolCall.ts"
 import type { EndReason } from "../Generation.ts"
+import type { CompiledGrammar } from "../Grammar.ts"
 import type { Message } from "../Message.ts"
 import type { Segment } from "../Prompt.ts"
 
@@ -141,4 +142,6 @@ export interface Codec {
   /** The whole conversation byte-equal to the family's official template. */
   readonly render: (messages: ReadonlyArray<Message>, options: RenderOptions) => ReadonlyArray<Segment>
   readonly parser: (options: ParserOptions) => TurnParser
+  /** Grammar of one call of these tools. Absent: this family's calls are not constrained. `undefined`: no tool can be. */
+  readonly grammar?: (tools: ReadonlyArray<ToolSpec>) => CompiledGrammar | undefined
 }

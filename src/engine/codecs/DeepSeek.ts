@@ -4,6 +4,7 @@
  * leaves out end marks after a single call and its own opening in later rounds; `render` does the same, live sessions do not.
  */
 import type { ToolSpec } from "../../tools/ToolCall.ts"
+import { headedCalls } from "../Grammar.ts"
 import type { Message, MessageCall } from "../Message.ts"
 import { control, type Segment } from "../Prompt.ts"
 import { CallScanner } from "./CallScanner.ts"
@@ -59,6 +60,17 @@ const dialect = (fenced: boolean): Dialect => ({
   bare: "the call is not inside its section",
   thinking: reasoning
 })
+
+/** Grammar of one whole section, which may hold several calls. */
+const grammarOf = (fenced: boolean) => (tools: ReadonlyArray<ToolSpec>) =>
+  headedCalls(tools, {
+    opener: "<｜tool▁calls▁begin｜>",
+    closer: "<｜tool▁calls▁end｜>",
+    parts: fenced
+      ? ['callbegin "function" sep', '"\\n```json\\n"', '"\\n```" callend']
+      : ["callbegin", "sep", "callend"],
+    marks: { callbegin: callMarks[0]!, sep: callMarks[1]!, callend: callMarks[2]! }
+  })
 
 /** The tools, as they follow the system text. */
 const listTools = (out: Markup, tools: ReadonlyArray<ToolSpec>, fenced: boolean): Markup => {
@@ -224,7 +236,8 @@ const v3 = (id: string, thinks: boolean): Codec => ({
   closing: [control(end)],
   written: written(true),
   render: (messages, options) => renderV3(messages, options, thinks),
-  parser: (options) => new CallScanner(dialect(true), options)
+  parser: (options) => new CallScanner(dialect(true), options),
+  grammar: grammarOf(true)
 })
 
 export const deepSeekV3: Codec = v3("deepseek-v3", false)
@@ -243,5 +256,6 @@ export const deepSeekV31: Codec = {
   closing: [control(end)],
   written: written(false),
   render: renderV31,
-  parser: (options) => new CallScanner(dialect(false), options)
+  parser: (options) => new CallScanner(dialect(false), options),
+  grammar: grammarOf(false)
 }

@@ -79,14 +79,15 @@ export class DeepSeekFrame implements Frame {
 
   #head(window: Window): FrameEnd | "more" | undefined {
     const rest = window.text.slice(window.at, window.at + headChars)
-    const shape = this.#fenced ? /^\s*function<｜tool▁sep｜>([^\n]*)\n\s*```json\s/ : /^\s*([^\n]*?)<｜tool▁sep｜>/
+    const shape = this.#fenced ? /^\s*function<｜tool▁sep｜>([^\n{]*)\n\s*```json\s/ : /^\s*([^\n{]*?)<｜tool▁sep｜>/
     const found = shape.exec(rest)
     if (found === null) {
       const hopeless = rest.length >= headChars || rest.includes(callEnd) || rest.includes("{")
       return hopeless ? this.#fail(fault.head, window.position) : "more"
     }
     const name = found[1]!.trim()
-    const wrong = name.includes(separator) ? fault.head : checkName(name)
+    // What ends a head that cannot be one ends it also where more of the text is there already.
+    const wrong = name.includes(separator) || name.includes(callEnd) ? fault.head : checkName(name)
     if (wrong !== undefined) return this.#fail(wrong, window.position)
     this.#name = name
     window.at += found[0].length

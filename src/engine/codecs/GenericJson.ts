@@ -7,6 +7,7 @@
 import * as Result from "effect/Result"
 import { isObject, type Json, parse } from "../../tools/JsonText.ts"
 import type { ToolSpec } from "../../tools/ToolCall.ts"
+import { bareCalls } from "../Grammar.ts"
 import { BareJsonFrame } from "./BareJsonFrame.ts"
 import { CallScanner } from "./CallScanner.ts"
 import * as ChatMl from "./ChatMl.ts"
@@ -104,5 +105,12 @@ export const genericJson: Codec = {
   closing: turns.closing,
   written,
   render: (messages, options) => renderAppended(turns, messages, options),
-  parser: (options) => new CallScanner(dialect, options)
+  parser: (options) => new CallScanner(dialect, options),
+  grammar: (tools) =>
+    bareCalls(tools, {
+      openings: (name) => [
+        { text: `{"type": "tool_call", "name": "${name}", "arguments": `, atLine: true },
+        { text: `{"type":"tool_call","name":"${name}","arguments":`, atLine: true }
+      ]
+    })
 }

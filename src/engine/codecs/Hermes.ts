@@ -13,7 +13,7 @@ import type { AssistantTurn, Codec, RenderOptions, ToolAnswer } from "./Codec.ts
 import { grouped } from "./Conversation.ts"
 import { Markup } from "./Markup.ts"
 import { pythonJson } from "./PythonJson.ts"
-import { dialect, writeCalls } from "./TaggedJson.ts"
+import { dialect, grammar, writeCalls } from "./TaggedJson.ts"
 
 const begin = "<|begin_of_text|>"
 
@@ -111,5 +111,7 @@ export const hermes: Codec = {
   closing: ChatMl.closing,
   written,
   render,
-  parser: (options) => new CallScanner(dialect, options)
+  parser: (options) => new CallScanner(dialect, options),
+  // The model was taught both orders.
+  grammar: (tools) => grammar(tools, true)
 }

@@ -5,6 +5,7 @@
  * turn and drops prose before it; several calls are joined with `; `, as the parsers of other servers read them.
  */
 import type { ToolSpec } from "../../tools/ToolCall.ts"
+import { bareCalls } from "../Grammar.ts"
 import type { Message } from "../Message.ts"
 import { control, type Segment } from "../Prompt.ts"
 import { BareJsonFrame } from "./BareJsonFrame.ts"
@@ -124,5 +125,13 @@ export const llama3: Codec = {
   closing,
   written,
   render,
-  parser: (options) => new CallScanner(dialect, options)
+  parser: (options) => new CallScanner(dialect, options),
+  grammar: (tools) =>
+    bareCalls(tools, {
+      openings: (name) => [
+        { text: `{"name": "${name}", "parameters": `, atStart: true },
+        { text: `{"name":"${name}","parameters":`, atStart: true }
+      ],
+      tag: { text: tag, key: "parameters" }
+    })
 }

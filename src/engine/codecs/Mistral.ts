@@ -5,6 +5,7 @@
  * out. A live session shows tools and system text once, at the start.
  */
 import type { ToolSpec } from "../../tools/ToolCall.ts"
+import { headedCalls, jsonCalls } from "../Grammar.ts"
 import type { Message, MessageCall } from "../Message.ts"
 import { control, type Segment } from "../Prompt.ts"
 import { CallScanner } from "./CallScanner.ts"
@@ -147,6 +148,23 @@ const forms = {
   none: '[TOOL_CALLS]TOOL[ARGS]{"KEY": VALUE}'
 } as const
 
+/** Models of the array form write all calls of a turn in one array, with ids of nine letters and digits. */
+const grammarOf = (tools: ReadonlyArray<ToolSpec>, { ids }: Generation) =>
+  ids === "json"
+    ? jsonCalls(tools, {
+        opener: "[TOOL_CALLS]",
+        closer: "",
+        key: "arguments",
+        array: true,
+        around: ['" "?', ""],
+        tail: '("," " "? "\\"id\\":" " "? "\\"" [A-Za-z0-9]{9} "\\"")?'
+      })
+    : headedCalls(tools, {
+        opener: "[TOOL_CALLS]",
+        parts: ["", ids === "tag" ? "callid [A-Za-z0-9]{9} args" : "args", ""],
+        marks: { callid: "[CALL_ID]", args: "[ARGS]" }
+      })
+
 const mistralCodec = (generation: Generation): Codec => {
   const tagged = generation.system === "tag"
   const syntax = dialect(`write a call as ${forms[generation.ids]}`)
@@ -167,7 +185,8 @@ const mistralCodec = (generation: Generation): Codec => {
     closing,
     written: (turn) => writtenTurn(turn, generation),
     render: (messages, options) => renderAll(messages, options, generation),
-    parser: (options) => new CallScanner(syntax, options)
+    parser: (options) => new CallScanner(syntax, options),
+    grammar: (tools) => grammarOf(tools, generation)
   }
 }
 

@@ -7,7 +7,7 @@ import { CallScanner } from "./CallScanner.ts"
 import * as ChatMl from "./ChatMl.ts"
 import type { AssistantTurn, Codec } from "./Codec.ts"
 import { renderAppended, type Turns } from "./Conversation.ts"
-import { answersTurn, dialect, systemTurn, writeCalls } from "./TaggedJson.ts"
+import { answersTurn, dialect, grammar, systemTurn, writeCalls } from "./TaggedJson.ts"
 
 const defaultSystem = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
 
@@ -39,5 +39,6 @@ export const qwen25: Codec = {
   closing: turns.closing,
   written,
   render: (messages, options) => renderAppended(turns, messages, options),
-  parser: (options) => new CallScanner(dialect, options)
+  parser: (options) => new CallScanner(dialect, options),
+  grammar: (tools) => grammar(tools)
 }

@@ -10,7 +10,7 @@ import * as ChatMl from "./ChatMl.ts"
 import type { AssistantTurn, Codec, RenderOptions } from "./Codec.ts"
 import { grouped } from "./Conversation.ts"
 import { lstripNewlines, stripNewlines } from "./PythonText.ts"
-import { answersTurn, dialect, systemTurn, writeCalls } from "./TaggedJson.ts"
+import { answersTurn, dialect, grammar, systemTurn, writeCalls } from "./TaggedJson.ts"
 import { keptParts, lastQuery } from "./ThinkHistory.ts"
 
 const system = (text: string | undefined, options: RenderOptions): ReadonlyArray<Segment> =>
@@ -79,7 +79,8 @@ const qwen3Codec = (id: string, alwaysThinks: boolean): Codec => {
     closing: ChatMl.closing,
     written,
     render,
-    parser: (options) => new CallScanner(dialect, options)
+    parser: (options) => new CallScanner(dialect, options),
+    grammar: (tools) => grammar(tools)
   }
 }
 

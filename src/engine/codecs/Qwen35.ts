@@ -11,7 +11,7 @@ import type { AssistantTurn, Codec, RenderOptions, ToolAnswer } from "./Codec.ts
 import { grouped } from "./Conversation.ts"
 import { strip } from "./PythonText.ts"
 import { toolLine } from "./TaggedJson.ts"
-import { currentWording, dialectEither, instructions, writeCalls } from "./TaggedXml.ts"
+import { currentWording, dialectEither, grammar, instructions, writeCalls } from "./TaggedXml.ts"
 import { keptParts, lastQuery } from "./ThinkHistory.ts"
 
 const system = (text: string | undefined, { tools }: RenderOptions): ReadonlyArray<Segment> => {
@@ -88,5 +88,6 @@ export const qwen35: Codec = {
   closing: ChatMl.closing,
   written,
   render,
-  parser: (options) => new CallScanner(dialectEither, options)
+  parser: (options) => new CallScanner(dialectEither, options),
+  grammar
 }

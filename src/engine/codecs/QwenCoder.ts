@@ -11,7 +11,7 @@ import type { AssistantTurn, Codec, RenderOptions, ToolAnswer } from "./Codec.ts
 import { renderAppended, type Turns } from "./Conversation.ts"
 import { pythonJson } from "./PythonJson.ts"
 import { str, strip } from "./PythonText.ts"
-import { currentWording, dialect, instructions, writeCalls } from "./TaggedXml.ts"
+import { currentWording, dialect, grammar, instructions, writeCalls } from "./TaggedXml.ts"
 
 const ownSystem = "You are Qwen, a helpful AI assistant that can interact with a computer to solve tasks."
 
@@ -126,7 +126,8 @@ const coder = (wording: Wording): Codec => {
     closing: turns.closing,
     written,
     render: (messages, options) => renderAppended(turns, messages, options),
-    parser: (options) => new CallScanner(dialect, options)
+    parser: (options) => new CallScanner(dialect, options),
+    grammar
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from "../../tools/JsonText.ts"
 import type { ToolSpec } from "../../tools/ToolCall.ts"
+import { type CompiledGrammar, jsonCalls } from "../Grammar.ts"
 import type { MessageCall } from "../Message.ts"
 import type { Segment } from "../Prompt.ts"
 import { ends, markup, thinkTags } from "./ChatMl.ts"
@@ -44,6 +45,16 @@ export const dialect: Dialect = {
   bare: "the call is not inside its tags",
   thinking: thinkTags
 }
+
+/** Grammar of one call: a newline inside each tag, as the family writes it. */
+export const grammar = (tools: ReadonlyArray<ToolSpec>, argumentsFirst = false): CompiledGrammar | undefined =>
+  jsonCalls(tools, {
+    opener: "<tool_call>",
+    closer: "</tool_call>",
+    key: "arguments",
+    around: ['"\\n"?', '"\\n"?'],
+    argumentsFirst
+  })
 
 /** One tool as it stands in the `<tools>` list. */
 export const toolLine = (tool: ToolSpec): string => {

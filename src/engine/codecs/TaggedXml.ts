@@ -1,5 +1,7 @@
 /** The call syntax of Qwen3-Coder and Qwen3.5: a function with parameter blocks between `<tool_call>` and `</tool_call>`. */
 import type { Json } from "../../tools/JsonText.ts"
+import type { ToolSpec } from "../../tools/ToolCall.ts"
+import { type CompiledGrammar, xmlCalls } from "../Grammar.ts"
 import type { MessageCall } from "../Message.ts"
 import { ends, thinkTags } from "./ChatMl.ts"
 import type { ParserOptions } from "./Codec.ts"
@@ -40,6 +42,10 @@ export const dialect: Dialect = {
   bare: "the call is JSON and not inside its tags",
   thinking: thinkTags
 }
+
+/** Grammar of one call in this form. */
+export const grammar = (tools: ReadonlyArray<ToolSpec>): CompiledGrammar | undefined =>
+  xmlCalls(tools, { opener: "<tool_call>", closer: "</tool_call>" })
 
 /** Qwen3.5 was trained on this form and now and then writes the older one: the payload's first character tells them apart. */
 export const dialectEither: Dialect = {

@@ -45,6 +45,11 @@ export class Thinking {
     return this.#state === "open" || this.#state === "label" || (this.#state === "start" && this.#prefilled)
   }
 
+  /** The answer has begun and nothing is held back: whatever comes is part of it. */
+  get over(): boolean {
+    return this.#state === "answer" && this.#window.at === this.#window.text.length
+  }
+
   push(text: string): ReadonlyArray<SplitPiece> {
     this.#window.push(text)
     return this.#run()

@@ -3,6 +3,7 @@
  * were written for it; no other codec reads it. Turns are marked as ChatML.
  */
 import type { ToolSpec } from "../../tools/ToolCall.ts"
+import { headedCalls } from "../Grammar.ts"
 import { CallScanner } from "./CallScanner.ts"
 import * as ChatMl from "./ChatMl.ts"
 import type { AssistantTurn, Codec, RenderOptions, ToolAnswer } from "./Codec.ts"
@@ -84,5 +85,12 @@ export const ubid: Codec = {
   closing: turns.closing,
   written,
   render: (messages, options) => renderAppended(turns, messages, options),
-  parser: (options) => new CallScanner(dialect, options)
+  parser: (options) => new CallScanner(dialect, options),
+  grammar: (tools) =>
+    headedCalls(tools, {
+      opener: "CALL([",
+      label: (index) => String(index + 1),
+      parts: ["", '"]) WITH "', ""],
+      marks: {}
+    })
 }

@@ -8,7 +8,7 @@ import type { ParserOptions } from "./Codec.ts"
 import { broken, type Frame, type FrameEnd, openFrame } from "./Dialect.ts"
 import { checkName } from "./Envelope.ts"
 import type { Window } from "./Window.ts"
-import { decodeValue } from "./XmlValue.ts"
+import { declaredAs, decodeValue } from "./XmlValue.ts"
 
 /** Longest tag with a name. */
 const tagChars = 256
@@ -166,11 +166,10 @@ export class XmlFrame implements Frame {
       return "more"
     if (seen === "no") return broken(fault.trailing, this.#start)
     const schema: JsonObject = this.#options.tools.find((tool) => tool.name === this.#name)?.parameters ?? {}
-    const properties = (schema["properties"] ?? {}) as JsonObject
     const args = Object.fromEntries(
       Array.from(this.#values, ([name, text]): [string, Json] => [
         name,
-        decodeValue(text, Object.hasOwn(properties, name) ? properties[name] : undefined, schema)
+        decodeValue(text, declaredAs(name, schema), schema)
       ])
     )
     return { calls: [{ name: this.#name, arguments: args }] }

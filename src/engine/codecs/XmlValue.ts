@@ -3,7 +3,7 @@
  * types are read strictly, and what fits no declared type stays text, so that validation names the place and the type.
  */
 import * as Result from "effect/Result"
-import { isObject, type Json, type JsonObject, parse } from "../../tools/JsonText.ts"
+import { canonical, isObject, type Json, type JsonObject, parse } from "../../tools/JsonText.ts"
 
 export const decodeValue = (text: string, schema: Json | undefined, root: JsonObject): Json => {
   const types = new Set<string>()
@@ -17,10 +17,28 @@ export const decodeValue = (text: string, schema: Json | undefined, root: JsonOb
   if (types.size === 0 && !literals.includes(text)) {
     const literal = literals
       .map((one) => readAs(text, typeOf(one)))
-      .find((value) => value !== undefined && literals.includes(value))
+      .find((value) => value !== undefined && literals.some((one) => canonical(one) === canonical(value)))
     if (literal !== undefined) return literal
   }
   return text
+}
+
+/** What a tool's schema declares a parameter to be, also in the parts it is put together from. */
+export const declaredAs = (name: string, root: JsonObject): Json | undefined => {
+  const found: Array<Json> = []
+  const look = (schema: Json | undefined, depth: number): void => {
+    if (schema === undefined || !isObject(schema) || depth > maxDepth) return
+    const properties = schema["properties"]
+    if (properties !== undefined && isObject(properties) && Object.hasOwn(properties, name))
+      found.push(properties[name]!)
+    for (const key of ["anyOf", "oneOf", "allOf"]) {
+      const parts = schema[key]
+      if (Array.isArray(parts)) for (const part of parts) look(part, depth + 1)
+    }
+    if (typeof schema["$ref"] === "string") look(resolve(schema["$ref"], root), depth + 1)
+  }
+  look(root, 0)
+  return found.length < 2 ? found[0] : { anyOf: found }
 }
 
 /** How deep `$ref` and composition are followed. */
