@@ -25,9 +25,9 @@ const prompt = [
   control("<|im_end|>\n")
 ]
 const opening = [control("<|im_start|>assistant\n")]
-const maxTokens = 192
+const maxTokens = 512
 const contextTokens = 1024
-const rounds = 64
+const rounds = 34
 
 const quantile = (values: ReadonlyArray<number>, q: number): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length * q)]!

@@ -144,6 +144,8 @@ export const vocabulary = {
     output_tokens: Count,
     prefill_ms: Schema.Finite,
     decode_ms: Schema.Finite,
+    /** The reasoning was closed after so many tokens, because its budget was used up. */
+    think_closed: Schema.optionalKey(Count),
     text: Content
   }),
   turn_rolled_back: Schema.Struct({

@@ -9,6 +9,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import { codec, tools } from "./CodecCommands.ts"
 import * as Flags from "./Flags.ts"
+import { traceCommands } from "./TraceCommands.ts"
 
 const showing = { json: Flags.json, quiet: Flags.quiet, color: Flags.color }
 
@@ -30,6 +31,7 @@ const demo = Command.make(
 
 const settings = Flags.settings(
   "model",
+  "script",
   "codec",
   "system",
   "tools",
@@ -47,12 +49,15 @@ const settings = Flags.settings(
   "wallTime",
   "toolTimeout",
   "maxOutputTokens",
+  "maxThinkTokens",
   "maxResultBytes",
   "maxRepairs",
   "loopThreshold",
   "approve",
   "runDir",
+  "ledger",
   "modelsDir",
+  "modelHash",
   "traceContent",
   "tokenEvents",
   "context",
@@ -66,13 +71,15 @@ const run = Command.make(
     task: Argument.String("task").pipe(Argument.withDescription("What the model is asked to do"), Argument.variadic()),
     prompt: Flags.text("prompt", "TEXT", "The task, where it could be taken for something else"),
     promptFile: Flags.text("prompt-file", "FILE", "Read the task from a file, or from standard input with -"),
+    resume: Flags.text("resume", "RUN", "Continue a run: its id, its directory or its trace"),
+    answer: Flags.text("answer", "TEXT", "With --resume: what the run asked for"),
     ...settings,
     ...showing
   },
-  ({ color, json, prompt, promptFile, quiet, task, ...raw }) =>
+  ({ answer, color, json, prompt, promptFile, quiet, resume, task, ...raw }) =>
     Effect.flatMap(
       Effect.promise(() => import("./run.ts")),
-      ({ run }) => run({ task, prompt, promptFile, json, quiet, color, settings: Flags.rawOf(raw) })
+      ({ run }) => run({ task, prompt, promptFile, resume, answer, json, quiet, color, settings: Flags.rawOf(raw) })
     )
 ).pipe(
   Command.withDescription(
@@ -88,7 +95,8 @@ const run = Command.make(
     {
       command: 'writ run --tools lookup --fixture "price=12,50 EUR" "What is the price?"',
       description: "A fact of your own"
-    }
+    },
+    { command: "writ run --resume 20261130-065239-d4257f", description: "Continue a run that was stopped" }
   ])
 )
 
@@ -96,6 +104,11 @@ const inspectTrace = Command.make(
   "inspect",
   {
     trace: Argument.String("trace").pipe(Argument.withDescription("A trace file, a run's directory, or a run's id")),
+    follow: Flag.Boolean("follow").pipe(
+      Flag.withAlias("f"),
+      Flag.withDescription("Go on reading until the run has ended"),
+      Flag.withDefault(false)
+    ),
     json: Flags.json,
     color: Flags.color
   },
@@ -136,9 +149,29 @@ const validateTrace = Command.make(
   Command.withShortDescription("Check that a trace can be believed")
 )
 
+const reportTrace = Command.make(
+  "report",
+  {
+    trace: Argument.String("trace").pipe(Argument.withDescription("A trace file, a run's directory, or a run's id")),
+    output: Flags.text("output", "FILE", "The page to write (default report.html)").pipe(Flag.withAlias("o")),
+    json: Flags.json,
+    color: Flags.color
+  },
+  (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./traceReport.ts")),
+      ({ report }) => report(flags)
+    )
+).pipe(
+  Command.withDescription(
+    "Write a trace as one HTML page: summary, timeline, conversation, artifacts, limits, problems, every event. It opens from disk and loads nothing."
+  ),
+  Command.withShortDescription("Write a trace as one HTML page")
+)
+
 const trace = Command.make("trace").pipe(
   Command.withDescription("Look at the record of a run"),
-  Command.withSubcommands([inspectTrace, validateTrace])
+  Command.withSubcommands([inspectTrace, validateTrace, ...traceCommands, reportTrace])
 )
 
 const inspectModel = Command.make(

@@ -31,7 +31,8 @@ const usageTags: ReadonlySet<string> = new Set([
   "SettingsError",
   "RegistrationError",
   "InvalidOptions",
-  "RunDirectoryError"
+  "RunDirectoryError",
+  "ResumeError"
 ])
 
 /** 0 completed, 1 failed, 2 usage, 4 stopped from outside; others come with `Ended`. */

@@ -1,23 +1,31 @@
 /** Runs one task for `run` and `demo`: services, live view, Ctrl-C, transcript, closing lines, exit code. */
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { EffectLedger } from "../actors/EffectLedger.ts"
 import * as Ids from "../actors/Ids.ts"
 import * as Agent from "../effects/Agent.ts"
 import { exitCode, type Outcome } from "../effects/Outcome.ts"
+import type { Past } from "../effects/Past.ts"
 import { Approval } from "../effects/Policy.ts"
+import * as Resume from "../effects/Resume.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
 import { limitsOf } from "../effects/Settings.ts"
-import * as Wiring from "../effects/Wiring.ts"
+import { Model } from "../engine/Model.ts"
+import type { Scripted } from "../engine/ScriptedModel.ts"
 import type { Registry } from "../tools/Registry.ts"
 import { approverFor } from "./Approvers.ts"
-import { endWith } from "./Ending.ts"
-import type { ChosenModel } from "./ModelChoice.ts"
-import { block } from "./Printable.ts"
+import { type Continuing, continuing } from "./Continuing.ts"
+import { endWith, usage } from "./Ending.ts"
+import { block, count } from "./Printable.ts"
+import { Provisions } from "./Provisions.ts"
 import * as Report from "./Report.ts"
+import { type Found, knownCalls, openEffects } from "./Resuming.ts"
 import { RunView, stopText } from "./RunView.ts"
 import * as Screen from "./Screen.ts"
 import { onStop } from "./StopRequests.ts"
@@ -29,15 +37,25 @@ export interface Showing {
   readonly color?: boolean | undefined
 }
 
+/** What the run runs on. */
+export type Engine =
+  | { readonly _tag: "File"; readonly path: string }
+  | { readonly _tag: "Script"; readonly scripted: Scripted }
+
 export interface Job {
   readonly task: string
   readonly settings: Settings
-  readonly model: ChosenModel
+  readonly model: { readonly codec: string; readonly title: string }
+  readonly engine: Engine
   readonly registry: Registry
   readonly showing: Showing
   readonly runId: string
   readonly directory: RunDirectory.RunDirectory
   readonly notice?: string
+  /** Flags that a command that continues this run has to repeat. */
+  readonly again: ReadonlyArray<string>
+  /** The run that is continued, and the user's answer if it asked. */
+  readonly past?: { readonly found: Found; readonly past: Past; readonly answer: string | undefined }
 }
 
 /** A run's name, made before the run so that its directory can be shown and filled. */
@@ -46,21 +64,27 @@ export const newRunId: Effect.Effect<string> = Effect.provide(
   Ids.layer
 )
 
-const layerOf = ({ directory, model, registry, runId, settings }: Job) =>
-  Layer.mergeAll(
-    Wiring.layer({
-      model: model.path,
+const layerOf = Effect.fnUntraced(function* ({ directory, engine, registry, runId, settings }: Job) {
+  const { services } = yield* Provisions
+  return Layer.mergeAll(
+    services({
+      ...(engine._tag === "File"
+        ? { model: engine.path }
+        : { engine: Layer.succeed(Model, engine.scripted.model), modelHash: false }),
       sessions: 1,
       ...(settings.context === undefined ? {} : { contextTokens: settings.context }),
       ...(settings.threads === undefined ? {} : { threads: settings.threads }),
       gpu: settings.gpu,
       // Without tools there is nothing to run on threads.
       inlineTools: registry.tools.length === 0,
+      ...(settings.ledger === undefined ? {} : { ledger: settings.ledger }),
+      ...(settings.modelHash ? {} : { modelHash: false }),
       runDirectory: () => directory
     }),
     // The last one of a service counts: this run has its name already.
     Layer.succeed(Ids.Ids, Ids.Ids.of({ run: Effect.succeed(runId) }))
   )
+})
 
 const optionsOf = ({ model, registry, settings, task }: Job): Agent.AgentOptions => ({
   task,
@@ -76,15 +100,48 @@ const optionsOf = ({ model, registry, settings, task }: Job): Agent.AgentOptions
   trace: { content: settings.traceContent, tokenEvents: settings.tokenEvents }
 })
 
-/** Starts the run, shows its events, and waits for its end. */
-const watched = (job: Job, view: RunView | undefined, startedAt: number) =>
+/**
+ * An effect that had begun, and that the ledger has never heard of, was begun under another ledger: going on would have it
+ * twice.
+ */
+const checkLedger = Effect.fnUntraced(function* ({ past, settings }: Job) {
+  if (past === undefined) return
+  const ledger = yield* EffectLedger
+  for (const { call, key } of openEffects(past.found, past.past)) {
+    if ((yield* ledger.get(key)) !== undefined) continue
+    return yield* usage(
+      `the effect of ${call} had begun, and the ledger ${settings.ledger ?? RunDirectory.ledger} knows nothing of it: name the one the run was made with (--ledger FILE)`
+    )
+  }
+})
+
+const started = (job: Job) => {
+  const options = optionsOf(job)
+  return job.past === undefined
+    ? Agent.start(options)
+    : Resume.start({
+        ...options,
+        traces: job.past.found.traces,
+        ...(job.past.answer === undefined ? {} : { answer: job.past.answer })
+      })
+}
+
+/**
+ * Starts the run, shows its events, and waits for its end. From the moment the run may leave something behind until
+ * `whole` closes, a request to stop cancels the run instead of ending the program: what is said at the end is what is on
+ * the record.
+ */
+const watched = (job: Job, view: RunView | undefined, startedAt: number, whole: Scope.Scope) =>
   Effect.scoped(
     Effect.gen(function* () {
       view?.loaded((yield* Clock.currentTimeMillis) - startedAt)
+      yield* checkLedger(job)
       // Not before the model is there: what cannot start leaves nothing behind.
       yield* RunDirectory.prepare(job.directory)
-      const handle = yield* Agent.start(optionsOf(job))
-      yield* onStop(handle.cancel)
+      const running = yield* Deferred.make<Effect.Effect<void>>()
+      yield* Scope.provide(onStop(Effect.flatten(Deferred.await(running))), whole)
+      const handle = yield* started(job)
+      yield* Deferred.succeed(running, handle.cancel)
       yield* Stream.runForEach(handle.events, (event) => Effect.sync(() => view?.event(event)))
       return yield* handle.outcome
     })
@@ -101,37 +158,69 @@ const transcriptOf = Effect.fnUntraced(function* (job: Job, outcome: Outcome) {
   return undefined
 })
 
-/** The whole of it; fails with the exit code when the run did not complete. */
-export const execute = Effect.fnUntraced(function* (job: Job) {
+/** Where a resumed run goes on, in a sentence. */
+const resumedText = ({ past }: Job): string | undefined => {
+  if (past === undefined) return undefined
+  const { fromRunId, nextTurn, openTurn } = past.past
+  return `continuing ${fromRunId} from turn ${(openTurn?.turn ?? nextTurn) + 1}; ${count(knownCalls(past.past), "call")} known`
+}
+
+const open = Effect.fnUntraced(function* (job: Job, screen: Screen.Screen) {
   const { json, quiet } = job.showing
-  const screen = yield* Screen.make(job.showing.color)
-  const view = json || quiet ? undefined : new RunView(screen)
-  const tools = job.registry.tools.map((tool) => tool.name)
-  const { codec, title } = job.model
-  view?.header({
-    model: title,
+  if (json || quiet) {
+    if (!json && job.notice !== undefined) yield* Console.error(job.notice)
+    return undefined
+  }
+  const view = new RunView(screen)
+  view.header({
+    model: job.model.title,
     notice: job.notice,
-    codec,
-    tools,
+    codec: job.model.codec,
+    tools: job.registry.tools.map((tool) => tool.name),
     task: job.task,
-    directory: RunDirectory.shown(job.directory.directory)
+    directory: RunDirectory.shown(job.directory.directory),
+    resumed: resumedText(job)
   })
-  if (view === undefined && !json && job.notice !== undefined) yield* Console.error(job.notice)
-  view?.loading()
-  const outcome = yield* watched(job, view, yield* Clock.currentTimeMillis).pipe(
-    Effect.provideService(Approval, approverFor(job.settings.approve, view === undefined ? undefined : screen)),
-    Effect.provide(layerOf(job))
-  )
-  const transcriptPath = yield* transcriptOf(job, outcome)
-  if (json) {
-    yield* Console.log(
-      JSON.stringify(Report.document(outcome, { model: title, codec, tools, transcriptPath }), undefined, 2)
-    )
-  } else if (view !== undefined) view.closing(outcome, transcriptPath)
-  else yield* quietly(outcome)
-  yield* endWith(exitCode(outcome.stop))
-  return outcome
+  view.loading()
+  return view
 })
+
+const close = Effect.fnUntraced(function* (job: Job, outcome: Outcome, view: RunView | undefined) {
+  const transcriptPath = yield* transcriptOf(job, outcome)
+  const how: Continuing = continuing(outcome, job.settings, job.directory.directory, job.again)
+  if (job.showing.json) {
+    const about = {
+      model: job.model.title,
+      codec: job.model.codec,
+      tools: job.registry.tools.map((tool) => tool.name),
+      transcriptPath,
+      resumed: job.past?.past.fromRunId,
+      next: how._tag === "Command" ? how.command : undefined
+    }
+    yield* Console.log(JSON.stringify(Report.document(outcome, about), undefined, 2))
+  } else if (view !== undefined) view.closing(outcome, transcriptPath, how)
+  else yield* quietly(outcome)
+  const left = job.engine._tag === "Script" ? job.engine.scripted.left() : 0
+  // A run that can go on may still want them.
+  if (left > 0 && how._tag !== "Command") yield* Console.error(`writ: ${count(left, "turn")} of the script not played`)
+})
+
+/** The whole of it; fails with the exit code when the run did not complete. */
+export const execute = (job: Job) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const screen = yield* Screen.make(job.showing.color)
+      const view = yield* open(job, screen)
+      const whole = yield* Effect.scope
+      const outcome = yield* watched(job, view, yield* Clock.currentTimeMillis, whole).pipe(
+        Effect.provideService(Approval, approverFor(job.settings.approve, view === undefined ? undefined : screen)),
+        Effect.provide(yield* layerOf(job))
+      )
+      yield* close(job, outcome, view)
+      yield* endWith(exitCode(outcome.stop))
+      return outcome
+    })
+  )
 
 /** The answer alone, as it is unless a person would see it; anything else that happened goes to standard error. */
 const quietly = (outcome: Outcome): Effect.Effect<void> => {

@@ -19,6 +19,10 @@ export interface RunAbout {
   readonly codec: string
   readonly tools: ReadonlyArray<string>
   readonly transcriptPath: string | undefined
+  /** The run that this one continues. */
+  readonly resumed?: string | undefined
+  /** The command that continues the run, if it can be continued. */
+  readonly next?: string | undefined
 }
 
 /** The one document `run --json` and `demo --json` print. */
@@ -26,6 +30,7 @@ export const document = (outcome: Outcome, about: RunAbout) => {
   const { artifacts, millis, usage } = outcome
   return {
     run_id: outcome.runId,
+    resumed_from: about.resumed ?? null,
     exit_code: exitCode(outcome.stop),
     stop: stopDocument(outcome.stop),
     text: outcome.text ?? null,
@@ -52,6 +57,7 @@ export const document = (outcome: Outcome, about: RunAbout) => {
     codec: about.codec,
     tools: about.tools,
     trace: outcome.tracePath ?? null,
-    transcript: about.transcriptPath ?? null
+    transcript: about.transcriptPath ?? null,
+    next: about.next ?? null
   }
 }

@@ -9,6 +9,7 @@ import { shown } from "../effects/RunDirectory.ts"
 import type { Stop } from "../effects/State.ts"
 import type { JsonObject } from "../tools/JsonText.ts"
 import type { Answer } from "../tools/ToolCall.ts"
+import { type Continuing, quoted } from "./Continuing.ts"
 import { block, count, cut, duration, inline, size } from "./Printable.ts"
 import type { Screen } from "./Screen.ts"
 
@@ -19,6 +20,8 @@ export interface RunHeader {
   readonly tools: ReadonlyArray<string>
   readonly task: string
   readonly directory: string
+  /** Where a resumed run goes on. */
+  readonly resumed: string | undefined
 }
 
 const argumentsText = (args: JsonObject): string =>
@@ -39,7 +42,7 @@ export const stopText = (stop: Stop): string => {
     case "Completed":
       return "done"
     case "NeedsInput":
-      return "the model asks a question; run again with the answer in the task"
+      return "the model asks a question"
     case "AwaitingApproval":
       return `stopped before ${stop.callId}, which needs an approval`
     case "Limit":
@@ -88,6 +91,7 @@ export class RunView {
     field("tools", header.tools.length === 0 ? "none" : header.tools.join(", "))
     field("task", header.task)
     field("run", header.directory)
+    if (header.resumed !== undefined) line(paint.cyan(header.resumed))
   }
 
   readonly loading = (): void => this.#screen.progress("loading the model …")
@@ -192,7 +196,7 @@ export class RunView {
   }
 
   /** The closing lines: how it stopped, what it took, where everything is. */
-  readonly closing = (outcome: Outcome, transcript: string | undefined): void => {
+  readonly closing = (outcome: Outcome, transcript: string | undefined, continuing: Continuing): void => {
     const { line, paint } = this.#screen
     const { artifacts, millis, stop, toolCalls, tracePath, turns, usage } = outcome
     this.#endText()
@@ -217,9 +221,11 @@ export class RunView {
     if (transcript !== undefined) field("transcript", inline(shown(transcript)))
     if (tracePath === undefined) return
     field("trace", inline(shown(tracePath)))
-    field("next", paint.bold(`npx writ trace inspect ${quoted(shown(tracePath))}`))
+    if (continuing._tag === "Hint") line(paint.dim(continuing.text))
+    const commands = [
+      ...(continuing._tag === "Command" ? [continuing.command] : []),
+      `npx writ trace inspect ${quoted(shown(tracePath))}`
+    ]
+    for (const [at, command] of commands.entries()) field(at === 0 ? "next" : "", paint.bold(inline(command)))
   }
 }
-
-/** A path as a shell takes it. */
-const quoted = (path: string): string => (/^[\w./@%+:,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`)

@@ -7,6 +7,10 @@ import type { Outcome } from "../effects/Outcome.ts"
 import type { Entry } from "../effects/Transcript.ts"
 import { type RunAbout, snake } from "./Report.ts"
 
+/** An answer that was given but that the model has not seen: the run stopped before. */
+const unseen = ({ span }: Extract<Entry, { readonly kind: "tool" | "feedback" }>) =>
+  span === undefined ? { state: "uncommitted" } : {}
+
 const entryDocument = (entry: Entry) => {
   switch (entry.kind) {
     case "system":
@@ -22,9 +26,9 @@ const entryDocument = (entry: Entry) => {
         ...(entry.turn === "malformed" || entry.turn === "partial" ? { state: entry.turn } : {})
       }
     case "tool":
-      return { role: "tool", call: entry.callId, name: entry.name, content: entry.content }
+      return { role: "tool", call: entry.callId, name: entry.name, content: entry.content, ...unseen(entry) }
     case "feedback":
-      return { role: "feedback", code: entry.code, content: entry.content }
+      return { role: "feedback", code: entry.code, content: entry.content, ...unseen(entry) }
   }
 }
 

@@ -3,6 +3,7 @@
  * soon as something is said. Writes whole texts at once, in order, and ends quietly when nobody reads any more.
  */
 
+import * as Context from "effect/Context"
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Effect from "effect/Effect"
 
@@ -25,6 +26,11 @@ export interface Screen {
   readonly progress: (text: string) => void
 }
 
+/** Where a screen's text goes. */
+export type Out = Pick<NodeJS.WriteStream, "isTTY" | "columns"> & { readonly write: (text: string) => unknown }
+
+export const Output = Context.Reference<Out>("effect-writ/cli/Screen/Output", { defaultValue: () => process.stdout })
+
 const paintWith = (on: boolean): Paint => {
   const wrap = (code: number) => (text: string) => (on && text !== "" ? `\u001b[${code}m${text}\u001b[0m` : text)
   return { bold: wrap(1), dim: wrap(2), red: wrap(31), green: wrap(32), cyan: wrap(36), yellow: wrap(33) }
@@ -32,9 +38,8 @@ const paintWith = (on: boolean): Paint => {
 
 /** @param color on or off for sure; undefined: on a terminal unless NO_COLOR is set */
 export const make = (color: boolean | undefined): Effect.Effect<Screen> =>
-  Effect.map(TerminalCapabilities, ({ canAnimate, canColor }) => {
+  Effect.map(Effect.all([TerminalCapabilities, Output]), ([{ canAnimate, canColor }, out]) => {
     const paint = paintWith(color ?? canColor)
-    const out = process.stdout
     let progress = false
     const clear = () => {
       if (progress) out.write("\r\u001b[2K")

@@ -28,10 +28,9 @@ const tools = [...defaultTools, "clarify"]
 
 const notice = "The tiny demo model (2 million parameters): it knows a few tasks and shows how Writ works."
 
-const workspaceIn = (directory: string) =>
+const workspaceIn = ({ directory, workspace }: RunDirectory.RunDirectory) =>
   Effect.try({
     try: () => {
-      const workspace = join(directory, "workspace")
       mkdirSync(workspace, { recursive: true })
       for (const [name, text] of Object.entries(files)) writeFileSync(join(workspace, name), text)
       return resolve(workspace)
@@ -56,16 +55,18 @@ export const demo = (flags: DemoFlags) =>
     yield* RunDirectory.prepare(directory)
     const registry = yield* Effect.flatMap(builtin, (all) => Registry.pick(all, tools))
     const model = yield* choose(settings, () => {})
-    const workspace = yield* workspaceIn(directory.directory)
+    const workspace = yield* workspaceIn(directory)
     const outcome = yield* execute({
       task,
       settings: { ...settings, system, workspace },
       model,
+      engine: { _tag: "File", path: model.path },
       registry,
       showing: flags,
       runId,
       directory,
-      notice
+      notice,
+      again: []
     })
     if (outcome.text?.startsWith("DONE 21.57%") === true && outcome.artifacts.length === 1) return undefined
     yield* Console.error("writ: the demo ended, but not with the answer and the artifact it should have")

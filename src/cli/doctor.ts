@@ -124,15 +124,19 @@ const checkPool: Effect.Effect<Check> = Effect.gen(function* () {
 
 const existing = (path: string): string => (existsSync(path) || dirname(path) === path ? path : existing(dirname(path)))
 
-const checkFiles = (): ReadonlyArray<Check> => {
-  const home = resolve(RunDirectory.home)
-  let writable = true
+const canWrite = (path: string): boolean => {
   try {
-    accessSync(existing(home), constants.W_OK)
+    accessSync(path, constants.W_OK)
+    return true
   } catch {
-    writable = false
+    return false
   }
-  const ledger = join(RunDirectory.home, "ledger.sqlite")
+}
+
+const checkFiles = (settings: Settings | undefined): ReadonlyArray<Check> => {
+  const home = resolve(RunDirectory.home)
+  const writable = canWrite(existing(home))
+  const ledger = settings?.ledger ?? RunDirectory.ledger
   return [
     writable
       ? { name: "runs", state: "ok", text: `${join(RunDirectory.home, "runs")} can be written` }
@@ -142,19 +146,33 @@ const checkFiles = (): ReadonlyArray<Check> => {
           text: `${home} cannot be written`,
           remedy: "change to another directory, or use --run-dir"
         },
-    isBuiltin("node:sqlite")
-      ? {
-          name: "ledger",
-          state: writable ? "ok" : "no",
-          text: `${ledger}: SQLite is there`
-        }
-      : {
-          name: "ledger",
-          state: "no",
-          text: "this Node has no SQLite",
-          remedy: `install Node ${least.join(".")} or newer`
-        }
+    checkLedger(ledger, writable)
   ]
+}
+
+/** Looks at the ledger without making one. */
+const checkLedger = (ledger: string, writable: boolean): Check => {
+  const name = "ledger"
+  if (ledger === "memory") {
+    return {
+      name,
+      state: "note",
+      text: "memory: effects are forgotten with the process, and its runs cannot be resumed",
+      remedy: "name a file with --ledger"
+    }
+  }
+  if (!isBuiltin("node:sqlite")) {
+    return {
+      name,
+      state: "no",
+      text: "this Node has no SQLite",
+      remedy: `install Node ${least.join(".")} or newer`
+    }
+  }
+  const usable = ledger === RunDirectory.ledger ? writable : canWrite(existing(resolve(ledger)))
+  return usable
+    ? { name, state: "ok", text: `${ledger}: SQLite is there` }
+    : { name, state: "no", text: `${ledger} cannot be written`, remedy: "name another file with --ledger" }
 }
 
 const checkChosenModel = Effect.fnUntraced(function* (settings: Settings): Effect.fn.Return<Check> {
@@ -223,7 +241,7 @@ export const doctor = (flags: DoctorFlags) =>
       ...library,
       ...(library.some(({ state }) => state === "no") ? [] : [yield* checkInference]),
       yield* checkPool,
-      ...checkFiles(),
+      ...checkFiles(resolved?.settings),
       config,
       ...(resolved === undefined ? [] : [yield* checkChosenModel(resolved.settings)])
     ]

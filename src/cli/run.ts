@@ -1,25 +1,37 @@
-/** `writ run TASK…`: a task of the user's own. Everything that can be checked is checked before a model is opened. */
+/**
+ * `writ run TASK…`: a task of the user's own, or with `--resume` the rest of one. Everything that can be checked is checked
+ * before a model is opened.
+ */
 
 import { readFileSync, statSync } from "node:fs"
-import { resolve } from "node:path"
+import { basename, resolve } from "node:path"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { problemWith } from "../effects/Limits.ts"
+import type { Past } from "../effects/Past.ts"
+import { nextPart } from "../effects/Run.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
-import { limitsOf, load, type RawSettings } from "../effects/Settings.ts"
-import { registry as builtin } from "../tools/builtin/index.ts"
+import { limitsOf, load, type RawSettings, type Resolved } from "../effects/Settings.ts"
+import * as Families from "../engine/codecs/Families.ts"
 import * as Registry from "../tools/Registry.ts"
+import { repeated } from "./Continuing.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
-import { execute, newRunId, type Showing } from "./Execute.ts"
+import { type Engine, execute, type Job, newRunId, type Showing } from "./Execute.ts"
 import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
+import { Provisions } from "./Provisions.ts"
+import * as Resuming from "./Resuming.ts"
 import * as Screen from "./Screen.ts"
 
 export interface RunFlags extends Showing {
   readonly task: ReadonlyArray<string>
   readonly prompt: string | undefined
   readonly promptFile: string | undefined
+  /** The run to continue: an id, a directory, a trace. */
+  readonly resume: string | undefined
+  readonly answer: string | undefined
   readonly settings: RawSettings
 }
 
@@ -71,39 +83,143 @@ const checkWorkspace = (path: string): Effect.Effect<string, UsageError> => {
 }
 
 const registryOf = (tools: ReadonlyArray<string>) =>
-  Effect.flatMap(builtin, (all) => Registry.pick(all, tools)).pipe(
-    Effect.catchTag("RegistrationError", (error) => usage(`--tools ${error.tool}: ${error.message}`))
-  )
+  Effect.gen(function* () {
+    return yield* Registry.pick(yield* (yield* Provisions).tools, tools)
+  }).pipe(Effect.catchTag("RegistrationError", (error) => usage(`--tools ${error.tool}: ${error.message}`)))
 
 /** Everything that needs no model. */
-const check = Effect.fnUntraced(function* (settings: Settings) {
+const check = Effect.fnUntraced(function* ({ origins, settings }: Resolved) {
   const registry = yield* registryOf(settings.tools)
   yield* checkCodec(settings.codec)
   const problem = problemWith(limitsOf(settings))
   if (problem !== undefined) return yield* usage(problem)
   const workspace = yield* checkWorkspace(settings.workspace)
-  yield* checkModel(settings.model)
+  if (settings.script === undefined) yield* checkModel(settings.model)
+  else if (origins.model === "flag" && origins.script === "flag")
+    return yield* usage("give --model or --script, not both")
   return { registry, workspace }
+})
+
+type About = Pick<Job, "engine" | "model" | "notice">
+
+/** A script as a model. */
+const scripted = Effect.fnUntraced(function* (path: string, codec: string | undefined, skip: number) {
+  const { read } = yield* Effect.promise(() => import("./ScriptFile.ts"))
+  const { make } = yield* Effect.promise(() => import("../engine/ScriptedModel.ts"))
+  const script = yield* read(path)
+  const engine: Engine = { _tag: "Script", scripted: make({ ...script, turns: script.turns.slice(skip) }) }
+  return {
+    engine,
+    model: { codec: familyOf(codec), title: `script ${script.name}` }
+  } satisfies About
+})
+
+/** `codec` was looked up before. */
+const familyOf = (codec = "qwen2.5"): string => Result.getOrThrow(Families.byId(codec)).id
+
+const local = Effect.fnUntraced(function* (settings: Settings, flags: RunFlags, screen: Screen.Screen) {
+  const { codec, path, tiny, title } = yield* choose(settings, flags.json || flags.quiet ? () => {} : screen.progress)
+  const about: About = {
+    engine: { _tag: "File", path },
+    model: { codec, title },
+    ...(tiny ? { notice: tinyNotice } : {})
+  }
+  return about
+})
+
+/** What the record holds neither as itself nor as a name. */
+const notRecorded =
+  "Not in the record, so as given now or by default: the model's file, workspace, fixtures, approvals."
+
+/** The engine of a run that is continued: the same one, unless another is named. */
+const engineAgain = Effect.fnUntraced(function* (
+  { origins, settings }: Resolved,
+  flags: RunFlags,
+  screen: Screen.Screen,
+  found: Resuming.Found,
+  past: Past
+) {
+  const before = Resuming.modelOf(found)
+  if (settings.script !== undefined) {
+    if (!before.scripted) return yield* usage(`--script: the run was made with the model ${before.name}`)
+    return { ...(yield* scripted(settings.script, past.codec, Resuming.playedTurns(found, past))), notice: notRecorded }
+  }
+  if (before.scripted && origins.model !== "flag") {
+    return yield* usage(`the run was played from the script ${before.name}: name its file with --script`)
+  }
+  const about = yield* local({ ...settings, codec: past.codec }, flags, screen)
+  const name = about.engine._tag === "File" ? basename(about.engine.path) : ""
+  if (name === before.name) return { ...about, notice: notRecorded }
+  if (origins.model !== "flag") {
+    return yield* usage(`the run was made with the model ${before.name}: name its file, or another one, with --model`)
+  }
+  return {
+    ...about,
+    notice: `The run was made with the model ${before.name}; it goes on with ${name}.\n${notRecorded}`
+  }
+})
+
+/** A demonstration brings its workspace along, in its own directory. */
+const withOwnWorkspace = (loaded: Resolved, directory: string): Resolved => {
+  const { workspace } = RunDirectory.at(directory)
+  const here = loaded.origins.workspace === "default" && statSync(workspace, { throwIfNoEntry: false })?.isDirectory()
+  return here === true ? { ...loaded, settings: { ...loaded.settings, workspace } } : loaded
+}
+
+/** `--resume`: the run's own settings, then what was said now. */
+const resumed = Effect.fnUntraced(function* (flags: RunFlags, named: string) {
+  if (flags.task.length > 0 || flags.prompt !== undefined || flags.promptFile !== undefined) {
+    return yield* usage("--resume: the run has its task already; leave the other one out")
+  }
+  const found = yield* Resuming.find(named)
+  yield* Resuming.check(found)
+  yield* Resuming.checkFixed(found, flags.settings)
+  const resolved = yield* load({ ...Resuming.recorded(found), ...flags.settings }).pipe(
+    Effect.map((loaded) => withOwnWorkspace(loaded, found.directory))
+  )
+  const { registry, workspace } = yield* check(resolved)
+  const past = yield* Resuming.pastOf(found, registry, flags.answer)
+  const screen = yield* Screen.make(flags.color)
+  const runId = nextPart(past)
+  return {
+    ...(yield* engineAgain(resolved, flags, screen, found, past)),
+    task: past.task,
+    settings: { ...resolved.settings, workspace },
+    registry,
+    showing: flags,
+    runId,
+    directory: RunDirectory.at(found.directory, RunDirectory.partOf(runId).part),
+    again: repeated(resolved),
+    past: { found, past, answer: flags.answer }
+  } satisfies Job
+})
+
+const fresh = Effect.fnUntraced(function* (flags: RunFlags) {
+  if (flags.answer !== undefined) return yield* usage("--answer: it answers a run that asked; name that with --resume")
+  const task = yield* taskOf(flags)
+  const resolved = yield* load(flags.settings)
+  const { settings } = resolved
+  const { registry, workspace } = yield* check(resolved)
+  const runId = yield* newRunId
+  const directory = settings.runDir === undefined ? RunDirectory.standard(runId) : RunDirectory.at(settings.runDir)
+  yield* RunDirectory.check(directory)
+  const screen = yield* Screen.make(flags.color)
+  const about: About = yield* settings.script === undefined
+    ? local(settings, flags, screen)
+    : scripted(settings.script, settings.codec, 0)
+  return {
+    ...about,
+    task,
+    settings: { ...settings, workspace },
+    registry,
+    showing: flags,
+    runId,
+    directory,
+    again: repeated(resolved)
+  } satisfies Job
 })
 
 export const run = (flags: RunFlags) =>
   Effect.gen(function* () {
-    const task = yield* taskOf(flags)
-    const { settings } = yield* load(flags.settings)
-    const { registry, workspace } = yield* check(settings)
-    const runId = yield* newRunId
-    const directory = settings.runDir === undefined ? RunDirectory.standard(runId) : RunDirectory.at(settings.runDir)
-    yield* RunDirectory.check(directory)
-    const screen = yield* Screen.make(flags.color)
-    const model = yield* choose(settings, flags.json || flags.quiet ? () => {} : screen.progress)
-    yield* execute({
-      task,
-      settings: { ...settings, workspace },
-      model,
-      registry,
-      showing: flags,
-      runId,
-      directory,
-      ...(model.tiny ? { notice: tinyNotice } : {})
-    })
+    yield* execute(yield* flags.resume === undefined ? fresh(flags) : resumed(flags, flags.resume))
   }).pipe(inJson(flags.json))

@@ -2,24 +2,20 @@
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { findTrace } from "../effects/RunDirectory.ts"
+import { follow } from "../effects/trace/TraceFollow.ts"
 import { readFile, type Unreadable } from "../effects/trace/TraceReader.ts"
 import { type Row, rowOf, type Summary, type Tone, Totals } from "../effects/trace/TraceTimeline.ts"
-import { inJson, usage } from "./Ending.ts"
+import { inJson } from "./Ending.ts"
 import { count, cut, duration, inline } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
+import { locate } from "./TraceFile.ts"
 
 export interface InspectFlags {
   readonly trace: string
+  /** Goes on reading until the run has ended. */
+  readonly follow: boolean
   readonly json: boolean
   readonly color: boolean | undefined
-}
-
-const locate = (named: string) => {
-  const path = findTrace(named)
-  return path === undefined
-    ? usage(`there is no trace ${named}: give a trace file, a run's directory, or the id of a run in .writ/runs`)
-    : Effect.succeed(path)
 }
 
 /** Unreadable lines that are named one by one; the rest is counted. */
@@ -32,9 +28,9 @@ interface Found {
 }
 
 /** Reads the trace; `see` gets each row as it comes. */
-const scan = Effect.fnUntraced(function* (path: string, see: (row: Row) => Effect.Effect<void>) {
+const scan = Effect.fnUntraced(function* (path: string, following: boolean, see: (row: Row) => Effect.Effect<void>) {
   const found: Found = { unreadable: [], unreadableCount: 0, totals: new Totals() }
-  yield* Stream.runForEach(readFile(path), (item) => {
+  yield* Stream.runForEach(following ? follow(path) : readFile(path), (item) => {
     if (item._tag === "Unreadable") {
       found.unreadableCount += 1
       if (found.unreadable.length < namedLines) found.unreadable.push(item)
@@ -125,18 +121,21 @@ const inspectHuman = Effect.fnUntraced(function* (path: string, flags: InspectFl
     portion = []
     return text === "" ? Effect.void : Console.log(text)
   })
-  const found = yield* scan(path, (row) => {
+  const most = flags.follow ? 1 : 256
+  const found = yield* scan(path, flags.follow, (row) => {
     portion.push(line(row))
-    return portion.length < 256 ? Effect.void : print
+    return portion.length < most ? Effect.void : print
   })
   yield* print
   yield* Console.log(closing(found.totals.summary, found, screen.paint).join("\n"))
   for (const complaint of complaints(found)) yield* Console.error(`writ: ${inline(complaint)}`)
 })
 
-const inspectJson = Effect.fnUntraced(function* (path: string) {
+const inspectJson = Effect.fnUntraced(function* (path: string, flags: InspectFlags) {
   const rows: Array<Row> = []
-  const { totals, unreadable, unreadableCount } = yield* scan(path, (row) => Effect.sync(() => void rows.push(row)))
+  const { totals, unreadable, unreadableCount } = yield* scan(path, flags.follow, (row) =>
+    Effect.sync(() => void rows.push(row))
+  )
   const { summary } = totals
   const document = {
     file: path,
@@ -170,5 +169,5 @@ const inspectJson = Effect.fnUntraced(function* (path: string) {
 export const inspect = (flags: InspectFlags) =>
   Effect.gen(function* () {
     const path = yield* locate(flags.trace)
-    yield* flags.json ? inspectJson(path) : inspectHuman(path, flags)
+    yield* flags.json ? inspectJson(path, flags) : inspectHuman(path, flags)
   }).pipe(inJson(flags.json))

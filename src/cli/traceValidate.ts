@@ -27,7 +27,7 @@ interface Judged {
   readonly valid: boolean
 }
 
-const locate = (named: string) => {
+export const locate = (named: string) => {
   const path = findTrace(named)
   return path === undefined
     ? usage(`there is no trace ${named}: give a trace file, a run's directory, or the id of a run in .writ/runs`)
@@ -54,7 +54,7 @@ const mentionedBeside = Effect.fnUntraced(function* (path: string) {
 })
 
 /** A trace lies in a run's directory if it is called `trace.jsonl`, or if artifacts lie beside it. */
-const optionsFor = Effect.fnUntraced(function* (path: string, wanted: boolean) {
+export const optionsFor = Effect.fnUntraced(function* (path: string, wanted: boolean) {
   const artifacts = join(dirname(path), "artifacts")
   if (!wanted || (basename(path) !== "trace.jsonl" && !isDirectory(artifacts))) return {}
   return { artifacts, mentionedElsewhere: yield* mentionedBeside(path) } satisfies ValidateOptions

@@ -28,11 +28,11 @@ export type Services = Model | RunServices
 export type AgentError = EngineError | InvalidOptions | TraceError
 
 /** A run in progress. */
-export interface RunHandle {
+export interface RunHandle<E = AgentError> {
   readonly runId: string
   /** What happens, from the start; ends with the run. Slow readers miss the oldest events, never the newest. */
   readonly events: Stream.Stream<AgentEvent>
-  readonly outcome: Effect.Effect<Outcome, AgentError>
+  readonly outcome: Effect.Effect<Outcome, E>
   /** Asks the run to stop; `outcome` follows as soon as the record is closed. */
   readonly cancel: Effect.Effect<void>
 }
@@ -56,12 +56,10 @@ export const run = (options: AgentOptions): Effect.Effect<Outcome, AgentError, S
 /** How many events wait for a reader before the oldest are dropped. */
 const eventCapacity = 8192
 
-/** Starts one task in an open session, in the caller's scope. */
-export const startIn = Effect.fnUntraced(function* (
-  opened: Session,
-  task: string,
-  options: RunOptions = {}
-): Effect.fn.Return<RunHandle, AgentError, RunServices | Scope.Scope> {
+/** Starts a run in the caller's scope; `running` is the whole of it. */
+export const startWith = Effect.fnUntraced(function* <E, R>(
+  running: (control: Control) => Effect.Effect<Outcome, E, R>
+): Effect.fn.Return<RunHandle<E>, E, R | Scope.Scope> {
   const queue = yield* Queue.sliding<AgentEvent, Cause.Done>(eventCapacity)
   const ready = yield* Deferred.make<{ readonly cancel: Effect.Effect<void>; readonly runId: string }>()
   const control: Control = {
@@ -70,7 +68,7 @@ export const startIn = Effect.fnUntraced(function* (
   }
   const fiber = yield* Effect.forkScoped(
     Effect.ensuring(
-      execute(opened, task, options, control),
+      running(control),
       Effect.sync(() => Queue.endUnsafe(queue))
     )
   )
@@ -81,6 +79,14 @@ export const startIn = Effect.fnUntraced(function* (
   )
   return { runId, events: Stream.fromQueue(queue), outcome: Fiber.join(fiber), cancel }
 })
+
+/** Starts one task in an open session, in the caller's scope. */
+export const startIn = (
+  opened: Session,
+  task: string,
+  options: RunOptions = {}
+): Effect.Effect<RunHandle, AgentError, RunServices | Scope.Scope> =>
+  startWith<AgentError, RunServices>((control) => execute(opened, task, options, control))
 
 /** Starts one task in a session of its own; both end with the caller's scope. */
 export const start = (options: AgentOptions): Effect.Effect<RunHandle, AgentError, Services | Scope.Scope> =>

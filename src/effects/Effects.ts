@@ -4,7 +4,7 @@
  * escalates instead of guessing.
  */
 import * as Effect from "effect/Effect"
-import type { SettledOutcome } from "../actors/EffectLedgerEntry.ts"
+import type { Intent, SettledOutcome } from "../actors/EffectLedgerEntry.ts"
 import type { LedgerError } from "../actors/EffectLedgerError.ts"
 import { argumentsDigest, keyOf } from "../actors/EffectLedgerKey.ts"
 import type { TraceInput } from "../actors/TraceEvent.ts"
@@ -41,6 +41,13 @@ const conflict = refused(
   false
 )
 
+/** The ledger says that this attempt was stopped before it began: it left nothing, and whoever resumes may try anew. */
+const neverBegan = ({ effect, kind }: SettledOutcome): boolean =>
+  effect === "none" && (kind === "cancelled" || kind === "not_executed")
+
+/** How often one call may have been stopped before it began. Each resume can add one. */
+const attemptLimit = 64
+
 /** Asks for the right to perform `record`. `New` obliges the caller to settle: call it where nothing can interrupt. */
 export const begin = Effect.fnUntraced(function* (
   run: RunContext,
@@ -52,9 +59,22 @@ export const begin = Effect.fnUntraced(function* (
   if (tool.contract.risk === "read") return { _tag: "Act", key: undefined }
   const digest = argumentsDigest(args.canonical)
   const { ordinal } = record.proposed
-  const key = keyOf({ runId: run.effectRunId, step, ordinal, tool: tool.name, argumentsDigest: digest })
   const mode = tool.contract.ledger
-  const intent = { key, runId: run.effectRunId, callId: record.callId, tool: tool.name, argumentsDigest: digest, mode }
+  for (let attempt = 0; ; attempt++) {
+    const place = attempt === 0 ? step : `${step}/${attempt}`
+    const key = keyOf({ runId: run.effectRunId, step: place, ordinal, tool: tool.name, argumentsDigest: digest })
+    const about = { key, runId: run.effectRunId, callId: record.callId, tool: tool.name, argumentsDigest: digest, mode }
+    const permit = yield* attemptUnder(run, about)
+    const again = permit._tag === "Known" && neverBegan(permit.outcome) && attempt < attemptLimit
+    if (!again) return permit
+  }
+})
+
+const attemptUnder = Effect.fnUntraced(function* (
+  run: RunContext,
+  intent: Intent
+): Effect.fn.Return<Permit, LedgerError> {
+  const { key, mode } = intent
   const begun = yield* run.ledger.begin(intent)
   switch (begun._tag) {
     case "New":

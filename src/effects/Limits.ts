@@ -13,6 +13,8 @@ export interface Limits {
   readonly toolMillis: number
   /** Tokens one turn may generate. At least 1. */
   readonly outputTokens: number
+  /** Tokens the reasoning of one turn may take; then it is closed, once, and the turn goes on. At least 1. */
+  readonly thinkTokens: number
   /** UTF-8 bytes of one answer to the model; longer ones become head and tail. Never more than a quarter of the context. */
   readonly resultBytes: number
   /** Turns in a row that were malformed or refused as a whole. 0: the first one stops the run. */
@@ -27,6 +29,7 @@ export const defaults: Limits = {
   wallMillis: 600_000,
   toolMillis: 60_000,
   outputTokens: 512,
+  thinkTokens: Infinity,
   resultBytes: 32_768,
   repairs: 3,
   loopThreshold: 3
@@ -39,6 +42,7 @@ export const problemWith = (limits: Limits): string | undefined => {
     if (value !== Infinity && !Number.isInteger(value)) return `${name}: must be a whole number`
   }
   if (limits.outputTokens < 1) return "outputTokens: must be at least 1"
+  if (limits.thinkTokens < 1) return "thinkTokens: must be at least 1; switch thinking off instead"
   if (limits.outputTokens === Infinity) return "outputTokens: must be finite, a turn has to end"
   return undefined
 }

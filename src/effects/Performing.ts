@@ -64,8 +64,9 @@ const withArtifacts = Effect.fnUntraced(function* (
 })
 
 /** What is known when the execution itself did not answer. */
-const outcomeOf = (call: Admitted, exit: Exit.Exit<ToolOutcome>): ToolOutcome => {
+const outcomeOf = (call: Admitted, exit: Exit.Exit<ToolOutcome>, began: boolean): ToolOutcome => {
   if (Exit.isSuccess(exit)) return exit.value
+  if (!began) return failed("cancelled", "the run was stopped before this call ran", "none")
   const effect = call.tool.contract.risk === "read" ? "none" : "unknown"
   return Cause.hasInterrupts(exit.cause)
     ? failed("cancelled", "the run was stopped while this call was running", effect)
@@ -204,9 +205,14 @@ const execute = Effect.fnUntraced(function* (run: RunContext, call: Admitted, re
   const before = nowMillis(run.clock)
   const settings = key === undefined ? run.settings.tools : { ...run.settings.tools, idempotencyKey: key }
   const admitted = { callId: record.callId, tool, arguments: args, deadlineMillis, settings }
-  const exit = yield* Effect.exit(restore(unlessStopped(run, run.pool.run(admitted, lateInto(run, call)))))
+  let began = false
+  const work = Effect.suspend(() => {
+    began = true
+    return run.pool.run(admitted, lateInto(run, call))
+  })
+  const exit = yield* Effect.exit(restore(unlessStopped(run, work)))
   run.point = "after-tool"
-  const settled = yield* settle(run, call, yield* withArtifacts(run, call, outcomeOf(call, exit)))
+  const settled = yield* settle(run, call, yield* withArtifacts(run, call, outcomeOf(call, exit, began)))
   const finished = yield* Effect.exit(finish(run, call, settled.closed, nowMillis(run.clock) - before))
   // A defect stays one, whatever else went wrong after it.
   if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) return yield* Effect.failCause(exit.cause)

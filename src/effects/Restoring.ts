@@ -15,6 +15,7 @@ import type { Past, PastEntry } from "./Past.ts"
 import {
   type CallRecord,
   closingOf,
+  nowMillis,
   type OpenTurn,
   openingOptions,
   type RunContext,
@@ -158,7 +159,9 @@ export const restore = Effect.fnUntraced(function* (
   answer: string | undefined
 ): Effect.fn.Return<void, EngineError | TraceError> {
   const start = yield* run.session.context.length
+  const before = nowMillis(run.clock)
   const last = yield* evaluateEntries(run, past)
+  run.budget.modelMillis += nowMillis(run.clock) - before
   const end = yield* run.session.context.length
   run.open = reopen(run, past, last, answer)
   run.budget.turns = past.nextTurn

@@ -10,6 +10,7 @@ import type { TraceError } from "../actors/TraceWriter.ts"
 import type { EngineError } from "../engine/EngineError.ts"
 import type { Model } from "../engine/Model.ts"
 import type { Registry } from "../tools/Registry.ts"
+import { type RunHandle, startWith } from "./Agent.ts"
 import type { Outcome } from "./Outcome.ts"
 import { fold, type Past } from "./Past.ts"
 import { type Control, execute, type InvalidOptions, type RunOptions, type RunServices } from "./Run.ts"
@@ -41,21 +42,24 @@ export const plan = (traces: ResumeOptions["traces"], tools: Registry): Effect.E
       )
 }
 
+export type ResumeFailure = ResumeError | EngineError | InvalidOptions | TraceError
+
+/** Starts to continue the run, in the caller's scope. */
+export const start = (
+  options: ResumeOptions
+): Effect.Effect<RunHandle<ResumeFailure>, ResumeFailure, Model | RunServices | Scope.Scope> =>
+  startWith<ResumeFailure, Model | RunServices>((control) => resume(options, control))
+
 /** Continues the run to its outcome. The trace is a new one, named after the first part (`ROOT-r2`). */
 export const resume = (
   options: ResumeOptions,
   control: Omit<Control, "past"> = { emit: () => {}, started: () => {} }
-): Effect.Effect<Outcome, ResumeError | EngineError | InvalidOptions | TraceError, Model | RunServices> =>
-  Effect.scoped(resumeScoped(options, control))
+): Effect.Effect<Outcome, ResumeFailure, Model | RunServices> => Effect.scoped(resumeScoped(options, control))
 
 const resumeScoped = Effect.fnUntraced(function* (
   options: ResumeOptions,
   control: Omit<Control, "past">
-): Effect.fn.Return<
-  Outcome,
-  ResumeError | EngineError | InvalidOptions | TraceError,
-  Model | RunServices | Scope.Scope
-> {
+): Effect.fn.Return<Outcome, ResumeFailure, Model | RunServices | Scope.Scope> {
   const past = yield* plan(options.traces, options.tools)
   const session = yield* open({
     tools: options.tools,

@@ -17,6 +17,7 @@ import { cancelled, drive, requestStop } from "./AgentLoop.ts"
 import { constraintOf } from "./Constraint.ts"
 import * as Limits from "./Limits.ts"
 import { type Outcome, outcomeOf } from "./Outcome.ts"
+import type { Past } from "./Past.ts"
 import { Approval, type Approver } from "./Policy.ts"
 import {
   type CallPolicy,
@@ -27,6 +28,7 @@ import {
   type RunSettings,
   type Session
 } from "./RunContext.ts"
+import { partOf } from "./RunDirectory.ts"
 import type { Stop } from "./State.ts"
 import { effectVersion, version } from "./Version.ts"
 
@@ -195,12 +197,11 @@ const record = Effect.fnUntraced(function* (run: RunContext, restore: Restore) {
 
 /** A run that continues another is a part of it: `ROOT-r2`, `ROOT-r3`, … in the root's directory. */
 const nameOf = ({ past }: Control): Effect.Effect<string, never, Ids> =>
-  past === undefined
-    ? Effect.flatMap(Ids, (ids) => ids.run)
-    : Effect.succeed(`${past.past.rootRunId}-r${Math.max(past.past.parts, partOf(past.past.fromRunId)) + 1}`)
+  past === undefined ? Effect.flatMap(Ids, (ids) => ids.run) : Effect.succeed(nextPart(past.past))
 
-/** Which part of its logical run a run is, from its name. */
-export const partOf = (runId: string): number => Number(/-r(\d+)$/.exec(runId)?.[1] ?? 1)
+/** The name of the run that continues `past`. */
+export const nextPart = ({ fromRunId, parts, rootRunId }: Past): string =>
+  `${rootRunId}-r${Math.max(parts, partOf(fromRunId).part) + 1}`
 
 /**
  * Runs `task` to its outcome. However it stops, that is a value; the error channel is for options that cannot be used and

@@ -85,6 +85,8 @@ export interface Session {
   readonly registry: Registry
   readonly system: string | undefined
   readonly transcript: Transcript
+  /** Tokens of a turn's opening and closing, by what the turn follows. */
+  readonly frameSizes: Map<RenderOptions["after"], number>
   /** Has the system block been evaluated? */
   opened: boolean
   /** Answers of an earlier run that stopped before they were evaluated. */

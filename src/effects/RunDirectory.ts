@@ -1,10 +1,11 @@
 /**
  * Where a run's files are: `.writ/runs/<run-id>/` with `trace.jsonl`, `artifacts/` and `transcript.yaml`, or one directory
- * of the caller's choice. Only makes directories; what goes into them is the actors' business.
+ * of the caller's choice. A run that continues another is a part of it and lies beside it: `trace-r2.jsonl`, ….
+ * Only makes directories; what goes into them is the actors' business.
  */
 
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs"
-import { join, relative, sep } from "node:path"
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs"
+import { basename, dirname, join, relative, sep } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -22,22 +23,51 @@ export interface RunDirectory {
   readonly trace: string
   readonly artifacts: string
   readonly transcript: string
+  /** Files that the run brought along for its tools; only a demonstration has them. */
+  readonly workspace: string
 }
 
 export class RunDirectoryError extends Schema.TaggedError<RunDirectoryError>()("RunDirectoryError", {
   message: Schema.String
 }) {}
 
-/** The files of a run in `directory`. */
-export const at = (directory: string): RunDirectory => ({
-  directory,
-  trace: join(directory, "trace.jsonl"),
-  artifacts: join(directory, "artifacts"),
-  transcript: join(directory, "transcript.yaml")
-})
+/** `ROOT-r2` is the second part of the run `ROOT`; a run's first part has the run's own name. */
+export const partOf = (runId: string): { readonly root: string; readonly part: number } => {
+  const found = /^(.+)-r([1-9]\d*)$/.exec(runId)
+  return found === null ? { root: runId, part: 1 } : { root: found[1]!, part: Number(found[2]) }
+}
 
-/** `.writ/runs/<run-id>` under the current directory. */
-export const standard = (runId: string): RunDirectory => at(join(home, "runs", runId))
+/** The files of a run in `directory`. `part` counts from 1; all parts share their artifacts. */
+export const at = (directory: string, part = 1): RunDirectory => {
+  const suffix = part > 1 ? `-r${part}` : ""
+  return {
+    directory,
+    trace: join(directory, `trace${suffix}.jsonl`),
+    artifacts: join(directory, "artifacts"),
+    transcript: join(directory, `transcript${suffix}.yaml`),
+    workspace: join(directory, "workspace")
+  }
+}
+
+/** `.writ/runs/<run-id>` under the current directory; for `ROOT-r2` the second part in the directory of `ROOT`. */
+export const standard = (runId: string): RunDirectory => {
+  const { part, root } = partOf(runId)
+  return at(join(home, "runs", root), part)
+}
+
+/** The directory a run's trace lies in, if it has the name such a trace has. */
+export const directoryOf = (trace: string): string | undefined =>
+  /^trace(?:-r[1-9]\d*)?\.jsonl$/.test(basename(trace)) ? dirname(trace) : undefined
+
+/** The traces in `directory`, oldest part first, from part 1 on; `undefined` where one is missing in between. */
+export const partsIn = (directory: string): ReadonlyArray<string | undefined> => {
+  const parts: Array<string | undefined> = []
+  for (const name of readdirSync(directory)) {
+    const found = /^trace(?:-r([1-9]\d*))?\.jsonl$/.exec(name)
+    if (found !== null) parts[Number(found[1] ?? 1) - 1] = join(directory, name)
+  }
+  return Array.from(parts)
+}
 
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 

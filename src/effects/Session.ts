@@ -4,8 +4,10 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Codec } from "../engine/codecs/Codec.ts"
 import * as Families from "../engine/codecs/Families.ts"
+import { marksOf, neutralising } from "../engine/codecs/Neutral.ts"
 import { EngineError } from "../engine/EngineError.ts"
 import { Model, type ModelIdentity } from "../engine/Model.ts"
+import { control, text } from "../engine/Prompt.ts"
 import type { Registry } from "../tools/Registry.ts"
 import type { Session } from "./RunContext.ts"
 import { Transcript } from "./Transcript.ts"
@@ -53,6 +55,29 @@ const resolve = (
   })
 }
 
+/** Codecs as they are safe with a model's vocabulary, by the codec. */
+const guardedCodecs = new WeakMap<ModelIdentity, Map<string, Codec>>()
+
+/** The codec for this vocabulary: marks of the family that are plain text in it are made visible in content. */
+const guarded = Effect.fnUntraced(function* (
+  { identity, tokenize }: Model["Service"],
+  codec: Codec
+): Effect.fn.Return<Codec, EngineError> {
+  if (identity.engine !== "llama") return codec
+  const known = guardedCodecs.get(identity) ?? new Map<string, Codec>()
+  guardedCodecs.set(identity, known)
+  const before = known.get(codec.id)
+  if (before !== undefined) return before
+  const alone = (yield* tokenize([text("x")])).length
+  const plain: Array<string> = []
+  for (const mark of marksOf(codec)) {
+    if ((yield* tokenize([text("x"), control(mark)])).length > alone + 1) plain.push(mark)
+  }
+  const made = neutralising(codec, plain)
+  known.set(codec.id, made)
+  return made
+})
+
 export const open = Effect.fnUntraced(function* (
   options: SessionOptions
 ): Effect.fn.Return<Session, EngineError, Model | Scope.Scope> {
@@ -61,11 +86,12 @@ export const open = Effect.fnUntraced(function* (
   return {
     model: model.identity,
     context: yield* model.session,
-    codec,
+    codec: yield* guarded(model, codec),
     codecReason: reason,
     registry: options.tools,
     system: options.system,
     transcript: new Transcript(),
+    frameSizes: new Map(),
     opened: false,
     owed: undefined,
     busy: false

@@ -15,6 +15,8 @@ export type GpuSetting = "auto" | "cuda" | "metal" | "vulkan" | false
 export interface Settings {
   /** A file or an `hf:` URI; undefined is the model that ships. */
   readonly model: string | undefined
+  /** A file that says what the model writes, instead of a model. */
+  readonly script: string | undefined
   readonly codec: string | undefined
   readonly system: string | undefined
   readonly tools: ReadonlyArray<string>
@@ -34,13 +36,17 @@ export interface Settings {
   /** Milliseconds. */
   readonly toolTimeout: number
   readonly maxOutputTokens: number
+  readonly maxThinkTokens: number
   readonly maxResultBytes: number
   readonly maxRepairs: number
   readonly loopThreshold: number
   readonly approve: ApproveMode
   /** The directory of this one run; undefined is `.writ/runs/<run-id>`. */
   readonly runDir: string | undefined
+  /** SQLite file of the effect ledger, or `memory`; undefined is `.writ/ledger.sqlite`. */
+  readonly ledger: string | undefined
   readonly modelsDir: string
+  readonly modelHash: boolean
   readonly traceContent: boolean
   readonly tokenEvents: boolean
   readonly context: number | undefined
@@ -81,11 +87,11 @@ const path = (description: string, fallback: string): Field<string> => ({
   read: (raw) => (typeof raw === "string" && raw !== "" ? Result.succeed(raw) : expected("a directory"))
 })
 
-const flag = (description: string): Field<boolean> => ({
+const flag = (description: string, fallback = false): Field<boolean> => ({
   description,
   form: "on|off",
   kind: "boolean",
-  fallback: false,
+  fallback,
   read: (raw) => (typeof raw === "boolean" ? Result.succeed(raw) : onOff(raw))
 })
 
@@ -241,10 +247,22 @@ const gpu: Field<GpuSetting> = {
   }
 }
 
+const ledger: Field<string | undefined> = {
+  description: "Where effects are remembered so that none happens twice (default .writ/ledger.sqlite)",
+  form: "FILE|memory",
+  fallback: undefined,
+  read: (raw) => {
+    if (typeof raw !== "string" || raw === "") return expected("a file or memory")
+    // Taken for a file name, it would be made into one.
+    return /^[a-z]+:\/\//i.test(raw) ? expected("a file on this machine or memory") : Result.succeed(raw)
+  }
+}
+
 const { defaults } = Limits
 
 export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
   model: text("Model file, or hf:USER/REPO:QUANT to download one (default: the tiny demo model)", "FILE|hf:…"),
+  script: text("Play a script instead of a model: YAML or JSON with what it writes, turn by turn", "FILE"),
   codec: text("Model family, where the model's own template does not say", "ID"),
   system: text("System text", "TEXT"),
   tools,
@@ -279,6 +297,12 @@ export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
     defaults.outputTokens,
     { least: 1 }
   ),
+  maxThinkTokens: number(
+    "Tokens the reasoning of one turn may take before it is closed (default none)",
+    "N|none",
+    defaults.thinkTokens,
+    { least: 1, none: true }
+  ),
   maxResultBytes: limit("Bytes of one result the model is shown; longer ones are cut", defaults.resultBytes),
   maxRepairs: limit("Broken turns in a row; 0 stops at the first", defaults.repairs),
   loopThreshold: limit("Equal calls in a row that count as a loop; below 2 or none: never", defaults.loopThreshold),
@@ -291,7 +315,9 @@ export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
     notFromFile: (value) => value === "all"
   },
   runDir: text("Directory of this run (default .writ/runs/RUN-ID)", "DIR"),
+  ledger,
   modelsDir: path("Where downloaded models are kept (default .writ/models)", ".writ/models"),
+  modelHash: flag("Put the SHA-256 of the model file into the record (default on)", true),
   traceContent: flag("Write prompts, arguments and results into the trace; without it only lengths and digests"),
   tokenEvents: flag("One trace line for each piece of generated text"),
   context: optionalNumber("Tokens of context (default 8192, at most what the model was trained for)", "N", {

@@ -151,6 +151,7 @@ export const limitsOf = (settings: Settings): Limits => ({
   wallMillis: settings.wallTime,
   toolMillis: settings.toolTimeout,
   outputTokens: settings.maxOutputTokens,
+  thinkTokens: settings.maxThinkTokens,
   resultBytes: settings.maxResultBytes,
   repairs: settings.maxRepairs,
   loopThreshold: settings.loopThreshold

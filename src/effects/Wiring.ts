@@ -20,6 +20,8 @@ import type { Services } from "./Agent.ts"
 import * as RunDirectory from "./RunDirectory.ts"
 
 export interface WiringOptions {
+  /** An engine to run on instead of a model file: a scripted one, or one of your own. */
+  readonly engine?: Layer.Layer<Model, EngineError>
   /** A GGUF file. Without it the tiny model that ships, which knows a few tasks and wordings. */
   readonly model?: string
   /** Tokens of context. Default 8192, at most what the model was trained for. */
@@ -64,8 +66,12 @@ const hashOf = (options: WiringOptions): Effect.Effect<string | undefined> => {
   }).pipe(Effect.catchTag("EngineError", () => Effect.succeed(undefined)))
 }
 
-/** A model file in its own thread. It is hashed while it loads, so a hash that is not known yet costs no turn of its own. */
+/** The engine that was given, or a model file in its own thread. */
 export const layerModel = (options: WiringOptions): Layer.Layer<Model, EngineError> =>
+  options.engine ?? layerFile(options)
+
+/** The file is hashed while it loads, so a hash that is not known yet costs no turn of its own. */
+const layerFile = (options: WiringOptions): Layer.Layer<Model, EngineError> =>
   Layer.effect(
     Model,
     Effect.gen(function* () {

@@ -9,6 +9,16 @@ export interface Sampling {
   readonly seed: number
 }
 
+/** What reasoning may cost. When it is used up the engine closes the block in the model's place. */
+export interface ThinkingBudget {
+  readonly open: string
+  readonly close: string
+  /** The prompt began the block. */
+  readonly opened: boolean
+  /** At least 1. */
+  readonly maxTokens: number
+}
+
 export interface TurnRequest {
   /** Tokens the turn may generate, at least 1. */
   readonly maxTokens: number
@@ -17,6 +27,8 @@ export interface TurnRequest {
   readonly stops: ReadonlyArray<string>
   /** Holds each call of the turn to a grammar. Engines that cannot do so ignore it. */
   readonly grammar?: CallGrammar
+  /** Engines that cannot do so ignore it. */
+  readonly thinking?: ThinkingBudget
 }
 
 /** `eog`: the model ended its turn. `stop`: a stop text was written. `length`: `maxTokens` were generated. */
@@ -34,4 +46,10 @@ export type GenerationEvent =
   | { readonly _tag: "Prefill"; readonly done: number; readonly total: number }
   /** Text that is complete characters, and the token ids it came from. The end-of-turn token is never part of it. */
   | { readonly _tag: "Piece"; readonly text: string; readonly tokens: ReadonlyArray<number> }
-  | { readonly _tag: "End"; readonly reason: EndReason; readonly usage: TurnUsage }
+  | {
+      readonly _tag: "End"
+      readonly reason: EndReason
+      readonly usage: TurnUsage
+      /** The reasoning was closed after so many tokens, because its budget was used up. */
+      readonly thinkClosed?: number
+    }

@@ -11,6 +11,7 @@ import type { EndReason, Sampling } from "./Generation.ts"
 import type { CallConstraint } from "./LlamaConstraint.ts"
 import { type Control, Stopped } from "./LlamaControl.ts"
 import { suspect } from "./LlamaFaults.ts"
+import type { ThinkClock } from "./LlamaThinking.ts"
 
 /** A place to come back to. */
 export interface Mark {
@@ -41,6 +42,19 @@ export interface SequenceOptions {
   readonly contextTokens: number
   /** Compare the whole cache with the log after each call, not only the lengths. */
   readonly verify: boolean
+}
+
+/** The token and what closes the reasoning behind it, where that is due. */
+const closing = (
+  token: number,
+  thinking: ThinkClock | undefined,
+  constraint: CallConstraint | undefined
+): ReadonlyArray<number> | undefined => {
+  const close = thinking?.take(token)
+  if (close === undefined) return undefined
+  const all = [token, ...close]
+  for (const one of all) constraint?.take(one)
+  return all
 }
 
 export class LlamaSequence {
@@ -148,7 +162,8 @@ export class LlamaSequence {
     maxTokens: number,
     cancel: Cancel,
     onToken: (token: number) => boolean,
-    constraint?: CallConstraint
+    constraint?: CallConstraint,
+    thinking?: ThinkClock
   ): Promise<EndReason> {
     this.#check()
     const { counters, model } = this.#options
@@ -164,7 +179,7 @@ export class LlamaSequence {
     const acquit = constraint === undefined ? undefined : this.#suspect(constraint)
     let instead: Array<Token> | undefined
     try {
-      for (let count = 0; count < maxTokens; count++) {
+      for (let count = 0; count < maxTokens; count += feed.length) {
         this.#look(cancel)
         if (constraint?.waits === true) await constraint.ready()
         const next = await this.#native(() => iterator.next(instead))
@@ -172,7 +187,7 @@ export class LlamaSequence {
         if (next.done === true) throw this.#break("generation ended without an end token")
         const token = next.value
         if (model.isEogToken(token)) return "eog"
-        instead = constraint?.take(token) as Array<Token> | undefined
+        instead = (closing(token, thinking, constraint) ?? constraint?.take(token)) as Array<Token> | undefined
         feed = instead ?? [token]
         let stopped = false
         for (const one of feed) {

@@ -20,6 +20,7 @@ import type { Constraints } from "./LlamaConstraint.ts"
 import { Stopped } from "./LlamaControl.ts"
 import type { Cancel, Counters, LlamaSequence, Mark } from "./LlamaSequence.ts"
 import { type Detokenize, TurnText } from "./LlamaText.ts"
+import { ThinkClock } from "./LlamaThinking.ts"
 import type { ModelSession } from "./Model.ts"
 import type { Segment, Span } from "./Prompt.ts"
 
@@ -286,6 +287,10 @@ class Speculation {
     const prefilled = (done: number) => this.#tell({ _tag: "Prefill", done, total })
     await sequence.append(opening, this.cancel, { progress: prefilled })
     const constraint = request.grammar === undefined ? undefined : constraints.make(request.grammar, sequence.last(16))
+    const thinking =
+      request.thinking === undefined
+        ? undefined
+        : new ThinkClock(request.thinking, constraints.parts, sequence.last(16))
     const text = new TurnText(detokenize, request.stops, sequence.last(4), (piece, tokens) => {
       this.#tell({ _tag: "Piece", text: piece, tokens })
     })
@@ -300,7 +305,8 @@ class Speculation {
         }
         return text.push(token)
       },
-      constraint
+      constraint,
+      thinking
     )
     if (text.end()) reason = "stop"
     const ended = performance.now()
@@ -311,7 +317,7 @@ class Speculation {
       prefillMillis: decoding - started,
       decodeMillis: ended - decoding
     }
-    return { _tag: "End", reason, usage }
+    return { _tag: "End", reason, usage, ...(thinking?.closed === undefined ? {} : { thinkClosed: thinking.closed }) }
   }
 }
 

@@ -212,7 +212,15 @@ const raise = ({ kind }: ScriptedFault): Effect.Effect<never, EngineError> => {
   return Effect.fail(new EngineError({ reason: kind, message: `scripted fault: ${kind}` }))
 }
 
-const make = (script: Script) => {
+/** The engine and what can be asked about it: the sessions' logs, and how many turns nobody has taken yet. */
+export interface Scripted {
+  readonly model: Model["Service"]
+  readonly logs: ReadonlyArray<ScriptedLog>
+  readonly left: () => number
+}
+
+/** The scripted engine. */
+export const make = (script: Script): Scripted => {
   const capacity = script.contextTokens ?? 1_048_576
   const logs: Array<ScriptedLog> = []
   let at = 0
@@ -236,7 +244,7 @@ const make = (script: Script) => {
       return session.session()
     })
   })
-  return { model, logs }
+  return { model, logs, left: () => Math.max(0, script.turns.length - at) }
 }
 
 /** The scripted engine as `Model`, with the sessions' logs for a test to read. A new layer starts the script anew. */

@@ -67,7 +67,10 @@ const Request = Schema.Struct({
     seed: Schema.Finite
   }),
   stops: Schema.Array(Schema.String),
-  grammar: Schema.optionalKey(Grammar)
+  grammar: Schema.optionalKey(Grammar),
+  thinking: Schema.optionalKey(
+    Schema.Struct({ open: Schema.String, close: Schema.String, opened: Schema.Boolean, maxTokens: Count })
+  )
 })
 
 /** `GenerationEvent`. */
@@ -82,7 +85,8 @@ const Event = Schema.Union([
       outputTokens: Count,
       prefillMillis: Schema.Finite,
       decodeMillis: Schema.Finite
-    })
+    }),
+    thinkClosed: Schema.optionalKey(Count)
   })
 ])
 

@@ -1,25 +1,33 @@
 /**
  * The trace and the tools that read it: what the inventory of the predecessor names in 8.5, each as the claim that holds
- * here. Its items 42 (diff), 44 (HTML report) and 50 (export) are about commands that have tests of their own.
+ * here.
  */
 import { hash } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as TraceWriters from "../../src/actors/TraceWriter.ts"
 import { TraceError, TraceWriter } from "../../src/actors/TraceWriter.ts"
 import * as Agent from "../../src/effects/Agent.ts"
 import { Approval, allowAll, denyAll } from "../../src/effects/Policy.ts"
 import { replay } from "../../src/effects/trace/Replay.ts"
+import { ofText } from "../../src/effects/trace/report/HtmlReport.ts"
+import { diff } from "../../src/effects/trace/TraceDiff.ts"
+import { follow } from "../../src/effects/trace/TraceFollow.ts"
 import { Lines, readLine, type TraceRecord } from "../../src/effects/trace/TraceReader.ts"
+import { spansOf } from "../../src/effects/trace/TraceSpans.ts"
+import { RunCounter, statsOf } from "../../src/effects/trace/TraceStats.ts"
 import { rowOf, show } from "../../src/effects/trace/TraceTimeline.ts"
 import { validateText } from "../../src/effects/trace/TraceValidator.ts"
 import { layerScripted, MemoryTraces } from "../../src/testing.ts"
-import { play } from "../kit/run.ts"
+import { foreign } from "../kit/page.ts"
+import { rekeyed, runOf } from "../kit/records.ts"
+import { type KitOptions, play } from "../kit/run.ts"
 import { call, calls, types } from "../kit/script.ts"
 import * as TestTools from "../kit/tools.ts"
 
@@ -104,6 +112,37 @@ describe("8.5 the trace and what reads it", () => {
     })
   )
 
+  it.effect(
+    "42: a comparison looks at answers without content too, at calls, results, artifacts and provenance, and names a prefix",
+    () =>
+      Effect.gen(function* () {
+        const turns = (a: number, content: string, answer: string) => [
+          add(a),
+          call("save", { name: "a.txt", content }),
+          answer
+        ]
+        const runWith = (a: number, content: string, answer: string, options: KitOptions = {}) =>
+          Effect.map(play(turns(a, content, answer), options), ({ text }) => text)
+        const between = (a: string, b: string) => diff(runOf(a), runOf(b))
+        const text = yield* runWith(1, "hi", "done")
+        assert.strictEqual(between(text, text).verdict, "same")
+        const other = between(text, yield* runWith(2, "ho", "Done."))
+        for (const aspect of ["arguments", "results", "artifacts", "answers"] as const) {
+          assert.strictEqual(other.aspects[aspect], "different", aspect)
+        }
+        const seeded = between(text, yield* runWith(1, "hi", "done", { sampling: { seed: 7 } }))
+        assert.deepStrictEqual([seeded.aspects.provenance, seeded.aspects.answers], ["different", "same"])
+        const hidden = { trace: { content: false } }
+        const without = yield* runWith(1, "hi", "done", hidden)
+        const longer = between(without, rekeyed(yield* runWith(1, "hi", "done, I think", hidden)))
+        assert.strictEqual(longer.aspects.answers, "different")
+        const unknown = between(without, rekeyed(yield* runWith(1, "hi", "gone", hidden)))
+        assert.strictEqual(unknown.aspects.answers, "undetermined")
+        assert.isTrue(unknown.notes.some((note) => note.includes("different keys")))
+        assert.strictEqual(between(text, textLines(text).slice(0, 12).join("\n")).prefix, "b")
+      })
+  )
+
   it.effect("43: the timeline names the tool of every call and shows the limit that ended a run", () =>
     Effect.gen(function* () {
       const { text } = yield* play([calls(["add", { a: 1, b: 1 }], ["nope", {}]), add(2)], {
@@ -114,6 +153,24 @@ describe("8.5 the trace and what reads it", () => {
       assert.match(of("call")[0] ?? "", /^add/)
       assert.match(of("REJECTED")[0] ?? "", /^nope/)
       assert.deepStrictEqual(of("STOPPED"), ["limit · model_turns"])
+    })
+  )
+
+  it.effect("44: the report escapes all of a trace, the quantization too, and its bars end at their own finish", () =>
+    Effect.gen(function* () {
+      const { text } = yield* play([add(1), "done"])
+      const evil = '"><script>alert(1)</script>'
+      const model = { name: "m.gguf", architecture: "llama", quantization: evil }
+      const crafted = edited(records(text), "provenance", { model })
+      const moved = crafted.map((record, index) => {
+        // The tool ends at once, and nothing else happens for a while.
+        const finish = crafted.findIndex(({ event_type }) => event_type === "tool_execution_finished")
+        return { ...record, t_ms: index < finish ? 0 : index === finish ? 100 : 1_000 }
+      })
+      const page = ofText(moved.map((record) => JSON.stringify(record)).join("\n")).pieces.join("")
+      assert.include(page, "llama · &quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;")
+      assert.deepStrictEqual(foreign(page), [])
+      assert.match(page, /<rect class="bar tool good" x="0%" y="\d+" width="10%"/)
     })
   )
 
@@ -205,5 +262,36 @@ describe("8.5 the trace and what reads it", () => {
         const tools = provenance?.data["tools"] as ReadonlyArray<{ readonly risk: string }>
         assert.deepStrictEqual([...new Set(tools.map(({ risk }) => risk))].sort(), ["external", "local-write", "read"])
       }).pipe(Effect.provide(layerScripted({ turns: ["hi"] })))
+  )
+
+  it.live(
+    "50: a run becomes OpenTelemetry spans, can be watched while it is written, and many runs can be counted",
+    () =>
+      Effect.gen(function* () {
+        const { text } = yield* play([add(1), "done"])
+        const [root, ...others] = spansOf(runOf(text), { epochMillis: 0 })
+        assert.isUndefined(root?.parentSpanId)
+        assert.deepStrictEqual(
+          others.map(({ name, parentSpanId }) => [name, parentSpanId]),
+          ["chat script", "chat script", "execute_tool add"].map((name) => [name, root?.spanId])
+        )
+        const directory = mkdtempSync(join(tmpdir(), "writ-ember-"))
+        const path = join(directory, "trace.jsonl")
+        writeFileSync(path, `${textLines(text).slice(0, 5).join("\n")}\n`)
+        const seen: Array<string> = []
+        yield* Stream.runForEach(follow(path), (item) =>
+          Effect.sync(() => {
+            if (item._tag === "Event") seen.push(item.record.event_type)
+            if (seen.length === 5) appendFileSync(path, `${textLines(text).slice(5).join("\n")}\n`)
+          })
+        )
+        assert.deepStrictEqual(seen, [...types(text)])
+        rmSync(directory, { recursive: true })
+        const counter = new RunCounter()
+        for (const record of records(text)) counter.see(record)
+        const stats = statsOf([counter.end("a"), counter.end("b")])
+        assert.deepInclude(stats, { runs: 2, calls: 2, turns: 4 })
+        assert.strictEqual(stats.outcomes["completed"], 2)
+      })
   )
 })

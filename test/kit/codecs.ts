@@ -127,7 +127,7 @@ export interface RenderRow {
 }
 
 interface PlainMessage {
-  readonly role: "system" | "user" | "assistant" | "tool"
+  readonly role: "system" | "developer" | "user" | "assistant" | "tool"
   readonly content?: string | null
   readonly name?: string
   readonly reasoning_content?: string
@@ -150,6 +150,8 @@ export const messagesOf = (row: { readonly messages: ReadonlyArray<PlainMessage>
         ...(message.tool_call_id === undefined ? {} : { id: message.tool_call_id })
       }
     }
+    // Templates treat the newer name of the role alike.
+    if (message.role === "developer") return { role: "system", content }
     if (message.role !== "assistant") return { role: message.role, content }
     return {
       role: "assistant",

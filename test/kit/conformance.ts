@@ -2,6 +2,7 @@
  * Runs conformance rows through a codec and reports where it differs. Every row of the asked-for kind is run; a difference
  * that is meant has to be listed with its ruling by the test, and a ruling that nothing needs any more is reported too.
  */
+import { readFileSync } from "node:fs"
 import * as Result from "effect/Result"
 import type { Codec, MalformedCode, ParserOptions } from "../../src/engine/codecs/Codec.ts"
 import { flatten } from "../../src/engine/Prompt.ts"
@@ -28,6 +29,16 @@ export interface Report {
   readonly ran: number
   /** Differences no ruling covers, then rulings no difference needs. */
   readonly problems: ReadonlyArray<string>
+  /** Rows that a ruling makes us read more strictly. */
+  readonly ruled: number
+}
+
+const page = readFileSync(new URL("../../docs/codecs.md", import.meta.url), "utf8")
+
+/** What docs/codecs.md must say about the rows of a family, or nothing where it does. */
+export const undocumented = (family: string, { problems, ran, ruled }: Report): ReadonlyArray<string> => {
+  const row = `| ${family} | ${ran} | ${ran - ruled} | ${ruled} |`
+  return [...problems, ...(page.includes(`\n${row}\n`) ? [] : [`docs/codecs.md needs the row ${row}`])]
 }
 
 const judge = (ran: number, differences: ReadonlyMap<string, string>, rulings: ReadonlyArray<Ruling>): Report => {
@@ -36,7 +47,7 @@ const judge = (ran: number, differences: ReadonlyMap<string, string>, rulings: R
   const idle = rulings
     .filter(([rows]) => !lines.some((line) => rows.test(line)))
     .map(([rows, why]) => `no row needs the ruling ${rows} (${why})`)
-  return { ran, problems: [...open, ...idle] }
+  return { ran, problems: [...open, ...idle], ruled: lines.length - open.length }
 }
 
 export interface RenderOptions {

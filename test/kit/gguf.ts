@@ -15,6 +15,8 @@ export interface GgufRecipe {
   /** Makes the end tokens all but impossible, so that generation runs to its limit. */
   readonly muteEog?: boolean
   readonly version?: number
+  /** A whole vocabulary instead of the bytes. */
+  readonly tokenizer?: Vocabulary
   /** Tokens with these texts behind the others; nothing merges to them, but they can be generated. */
   readonly words?: ReadonlyArray<string>
   /** Leaves out bytes that UTF-8 never has, or only in front of certain others: what is generated is text then. */
@@ -42,7 +44,7 @@ const alignment = 32
 
 /** The file's bytes. A megabyte at most with the defaults; the same recipe gives the same bytes. */
 export const makeGguf = (recipe: GgufRecipe = {}): Buffer => {
-  const vocabulary = makeVocabulary(recipe)
+  const vocabulary = recipe.tokenizer ?? makeVocabulary(recipe)
   const { entries, tensors } = body(recipe, vocabulary.tokens.length)
   const head = new Writer()
   head.raw(Buffer.from("GGUF"))
@@ -115,10 +117,15 @@ class Writer {
   }
 }
 
-interface Vocabulary {
+export interface Vocabulary {
   readonly tokens: ReadonlyArray<string>
   readonly types: ReadonlyArray<number>
   readonly merges: ReadonlyArray<string>
+  /** How text is split before it is merged. Default `qwen2`. */
+  readonly pre?: string
+  /** Ids of the tokens that end a turn and that pad. Default: those of the byte vocabulary. */
+  readonly eos?: number
+  readonly padding?: number
 }
 
 const makeVocabulary = ({ vocabulary: size = 288, wellFormed = false, words = [] }: GgufRecipe): Vocabulary => {
@@ -154,12 +161,12 @@ const template = "{%- for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content
 
 const tokenizer = (vocabulary: Vocabulary): ReadonlyArray<Entry> => [
   ["tokenizer.ggml.model", "text", "gpt2"],
-  ["tokenizer.ggml.pre", "text", "qwen2"],
+  ["tokenizer.ggml.pre", "text", vocabulary.pre ?? "qwen2"],
   ["tokenizer.ggml.tokens", "array", vocabulary.tokens, "text"],
   ["tokenizer.ggml.token_type", "array", vocabulary.types, "i32"],
   ["tokenizer.ggml.merges", "array", vocabulary.merges, "text"],
-  ["tokenizer.ggml.eos_token_id", "u32", 258],
-  ["tokenizer.ggml.padding_token_id", "u32", 256],
+  ["tokenizer.ggml.eos_token_id", "u32", vocabulary.eos ?? 258],
+  ["tokenizer.ggml.padding_token_id", "u32", vocabulary.padding ?? vocabulary.eos ?? 256],
   ["tokenizer.ggml.add_bos_token", "bool", false],
   ["tokenizer.chat_template", "text", template]
 ]

@@ -11,7 +11,7 @@ import { TraceError } from "../../actors/TraceWriter.ts"
 import type { Action } from "../../engine/codecs/Codec.ts"
 import { opensReasoning } from "../../engine/codecs/Thinking.ts"
 import { EngineError } from "../../engine/EngineError.ts"
-import type { EndReason, GenerationEvent, TurnUsage } from "../../engine/Generation.ts"
+import type { EndReason, GenerationEvent, TurnRequest, TurnUsage } from "../../engine/Generation.ts"
 import type { CallGrammar } from "../../engine/Grammar.ts"
 import type { Segment, Span } from "../../engine/Prompt.ts"
 import {
@@ -32,6 +32,7 @@ interface Finished {
   readonly attempt: number
   readonly reason: EndReason
   readonly usage: TurnUsage
+  readonly thinkClosed?: number
 }
 
 interface Concluded {
@@ -46,6 +47,16 @@ const grammarOf = (run: RunContext, grammar: CallGrammar): CallGrammar => {
   if (tags === undefined) return grammar
   const opened = opensReasoning(run.session.codec, openingOptions(run))
   return { ...grammar, reasoning: { open: tags.open, close: tags.close, opened } }
+}
+
+/** What reasoning may cost in this turn, where that is limited. A turn that goes on has its reasoning behind it. */
+const budgetOf = (run: RunContext, attempt: number): Pick<TurnRequest, "thinking"> => {
+  const { codec } = run.session
+  const { thinkTokens } = run.settings.limits
+  if (codec.reasoning === undefined || thinkTokens === Infinity || attempt > 0) return {}
+  const { close, open } = codec.reasoning
+  const opened = opensReasoning(codec, openingOptions(run))
+  return { thinking: { open, close, opened, maxTokens: thinkTokens } }
 }
 
 /** Streams one engine turn to its end. */
@@ -74,7 +85,8 @@ const stream = Effect.fnUntraced(function* (
       return Effect.void
     }
     if (event._tag === "End") {
-      finished = { attempt, reason: event.reason, usage: event.usage }
+      const { reason, thinkClosed, usage } = event
+      finished = { attempt, reason, usage, ...(thinkClosed === undefined ? {} : { thinkClosed }) }
       return Effect.void
     }
     run.point = "generation"
@@ -88,7 +100,8 @@ const stream = Effect.fnUntraced(function* (
     maxTokens: limits.outputTokens,
     sampling: { ...sampling, seed },
     stops: run.session.codec.stops,
-    ...(grammar === undefined ? {} : { grammar })
+    ...(grammar === undefined ? {} : { grammar }),
+    ...budgetOf(run, attempt)
   }
   yield* Stream.runForEach(run.session.context.turn(opening, request), receive)
   if (finished === undefined) {
@@ -100,7 +113,7 @@ const stream = Effect.fnUntraced(function* (
 const finishedEvent = (
   run: RunContext,
   turn: number,
-  { attempt, reason, usage }: Finished,
+  { attempt, reason, thinkClosed, usage }: Finished,
   raw: string
 ): TraceInput => {
   run.budget.outputTokens += usage.outputTokens
@@ -113,6 +126,7 @@ const finishedEvent = (
     output_tokens: usage.outputTokens,
     prefill_ms: round3(usage.prefillMillis),
     decode_ms: round3(usage.decodeMillis),
+    ...(thinkClosed === undefined ? {} : { think_closed: thinkClosed }),
     text: run.trace.text(raw)
   }
   return { type: "model_call_finished", step: `model-${turn}`, data }

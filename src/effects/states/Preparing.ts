@@ -111,15 +111,25 @@ const evaluateUser = (run: RunContext) =>
     ]
   })
 
-const fits = Effect.fnUntraced(function* (run: RunContext) {
-  const { codec, context, model } = run.session
-  const opening = yield* context.measure(codec.opening(openingOptions(run)))
+/** Tokens a turn takes around what is generated: its opening and closing. They are the same for every turn of a session. */
+const frameSize = Effect.fnUntraced(function* (run: RunContext) {
+  const { codec, context, frameSizes } = run.session
+  const options = openingOptions(run)
+  const known = frameSizes.get(options.after)
+  if (known !== undefined) return known
+  const opening = yield* context.measure(codec.opening(options))
   const closing = yield* context.measure(codec.closing)
-  const used = yield* context.length
-  const needed = used + opening + run.settings.limits.outputTokens + closing
-  return needed <= model.contextTokens
+  frameSizes.set(options.after, opening + closing)
+  return opening + closing
+})
+
+const fits = Effect.fnUntraced(function* (run: RunContext) {
+  const frame = yield* frameSize(run)
+  const used = yield* run.session.context.length
+  const needed = frame + run.settings.limits.outputTokens
+  return used + needed <= run.session.model.contextTokens
     ? undefined
-    : `${used} tokens are used and a turn needs up to ${needed - used} more, but the context holds ${model.contextTokens}`
+    : `${used} tokens are used and a turn needs up to ${needed} more, but the context holds ${run.session.model.contextTokens}`
 })
 
 export const preparing = Effect.fnUntraced(function* (

@@ -32,7 +32,8 @@ const endOf = ({ data }: TraceRecord): GenerationEvent => ({
     outputTokens: number(data["output_tokens"]),
     prefillMillis: number(data["prefill_ms"]),
     decodeMillis: number(data["decode_ms"])
-  }
+  },
+  ...(data["think_closed"] === undefined ? {} : { thinkClosed: number(data["think_closed"]) })
 })
 
 /** One recorded sequence. */

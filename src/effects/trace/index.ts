@@ -1,5 +1,12 @@
-/** Public surface "./trace": read traces, judge them, run them again. Writing them is the run's business. */
+/** Public surface "./trace": read traces, judge them, compare them, run them again. Writing them is the run's business. */
 export * as Replay from "./Replay.ts"
+export * as ReplayCalls from "./ReplayCalls.ts"
+export * as TraceDiff from "./TraceDiff.ts"
+export * as TraceExplain from "./TraceExplain.ts"
+export * as TraceFollow from "./TraceFollow.ts"
 export * as TraceReader from "./TraceReader.ts"
+export * as TraceRun from "./TraceRun.ts"
+export * as TraceSpans from "./TraceSpans.ts"
+export * as TraceStats from "./TraceStats.ts"
 export * as TraceTimeline from "./TraceTimeline.ts"
 export * as TraceValidator from "./TraceValidator.ts"

@@ -2,6 +2,7 @@
  * Does a codec speak as a model file's own chat template does? Both render a fixed set of conversations, which differ in one
  * thing at a time; what the codec writes of calls is also read back. Never part of a run.
  */
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import { canonical, type JsonObject } from "../../tools/JsonText.ts"
 import type { ToolSpec } from "../../tools/ToolCall.ts"
@@ -142,7 +143,11 @@ const conversations: ReadonlyArray<Conversation> = Object.entries(bodies).flatMa
 })
 
 /** The day the date of a rendering is taken from. */
-const today = { date: new Date("2024-07-26T12:00:00Z"), long: "26 Jul 2024", iso: "2024-07-26" }
+const today = {
+  date: DateTime.toDateUtc(DateTime.makeUnsafe("2024-07-26T12:00:00Z")),
+  long: "26 Jul 2024",
+  iso: "2024-07-26"
+}
 
 /** Compares a codec with a template that has been read. */
 const compare = (codec: Codec, template: ChatTemplate, tokens: TokenTexts): Effect.Effect<AgreementReport> =>

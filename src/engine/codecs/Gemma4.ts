@@ -148,7 +148,10 @@ const renderAll = (
     for (const answer of answers) respond(part, answer, style)
     part.say(withoutThinking(message.content))
     open = answers.length > 0 ? "answers" : calls.length > 0 ? "calls" : "nothing"
-    const closes = (open === "nothing" || message.content !== "") && (large || !modelGoesOn(rest, index))
+    const said = open === "nothing" || message.content !== ""
+    // The smaller models' template also ends a turn of answers that somebody else's turn follows.
+    const left = !large && open === "answers" && rest.slice(index + 1).some((one) => one.role !== "tool")
+    const closes = (said && large) || ((said || left) && !modelGoesOn(rest, index))
     out.push(...part.mark(open === "calls" ? "<|tool_response>" : closes ? "<turn|>\n" : "").done())
     goesOn = true
   }

@@ -36,6 +36,7 @@ export const undecided = ({ byFirst, longest }: MarkerTable, text: string, from:
 export class MarkerSearch {
   readonly table: MarkerTable
   #text = ""
+  #from = 0
   readonly #next: Array<number>
   /** The marker that was found, and where. */
   marker = ""
@@ -49,8 +50,10 @@ export class MarkerSearch {
   /** Looks for the first marker from `from` on. */
   find(text: string, from: number): boolean {
     const { byFirst, firsts } = this.table
-    if (text !== this.#text) this.#next.fill(-1)
+    // Another text may spell the same: then the search begins further to the front again.
+    if (text !== this.#text || from < this.#from) this.#next.fill(-1)
     this.#text = text
+    this.#from = from
     this.at = -1
     for (let index = 0; index < firsts.length; index++) {
       const first = firsts[index]!

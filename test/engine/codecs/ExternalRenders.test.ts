@@ -42,7 +42,11 @@ describe("prompts of other projects that the official template prints as well", 
     }
     const open = differences.filter((line) => !rulings.some(([pattern]) => pattern.test(line)))
     assert.deepStrictEqual(open, [])
-    for (const [pattern, why] of rulings) assert.isTrue(differences.some((line) => pattern.test(line)), why)
+    for (const [pattern, why] of rulings)
+      assert.isTrue(
+        differences.some((line) => pattern.test(line)),
+        why
+      )
     assert.isAbove(rows!.length, 50)
   })
 })

@@ -115,13 +115,15 @@ const playRun = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, never, RunServices> {
   const { mutant } = world
   const { scenario } = seen
+  // A stop arrives from a callback, outside of any fiber.
+  const runSync = Effect.runSyncWith(yield* Effect.context<never>())
   let cancel: Effect.Effect<void> | undefined
   let self: Fiber.Fiber<unknown, unknown> | undefined
   seen.stop = (how) => {
     if (seen.exit !== undefined || cancel === undefined || self === undefined) return
     seen.stops.push({ how, order: world.tick(), at: world.now() })
     if (how === "interrupt") self.interruptUnsafe()
-    else Effect.runSync(mutant.cancel?.(cancel) ?? cancel)
+    else runSync(mutant.cancel?.(cancel) ?? cancel)
   }
   const observed = approverOf(seen)
   const running = execute(

@@ -1,0 +1,113 @@
+/**
+ * A trace as one HTML page: reads the file once, judges it on the way, and keeps what the page shows. Texts, rows, calls and
+ * turns have bounds, so the page of a long trace can still be opened; what is left out is said on it.
+ */
+import { createHash } from "node:crypto"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { type Item, Lines, maxLineBytes, readBytes, type TraceReadError } from "../TraceReader.ts"
+import { type Summary, Totals } from "../TraceTimeline.ts"
+import { TraceValidator, type ValidateOptions, type Verdict } from "../TraceValidator.ts"
+import { Artifacts } from "./Artifacts.ts"
+import { Bars } from "./Bars.ts"
+import { Calls } from "./Calls.ts"
+import { Conversation } from "./Conversation.ts"
+import { EventTable } from "./EventTable.ts"
+import { Gauges } from "./Gauges.ts"
+import { Room } from "./Markup.ts"
+import { page } from "./Page.ts"
+import { problems, Unread, verdictBadge } from "./Problems.ts"
+import { Beginning, runSummary } from "./RunSummary.ts"
+import { timeline } from "./Timeline.ts"
+
+/** Characters of the conversation and of the events a page has room for. */
+const conversationRoom = 8_000_000
+const eventsRoom = 8_000_000
+
+export interface Report {
+  /** The page, in pieces. */
+  readonly pieces: ReadonlyArray<string>
+  readonly summary: Summary
+  readonly verdict: Verdict
+  readonly unreadable: number
+}
+
+/** Takes a trace's bytes and makes its page. `end` is for once. */
+export class HtmlReport {
+  readonly #options: ValidateOptions
+  readonly #lines = new Lines(maxLineBytes, { sources: true })
+  readonly #digest = createHash("sha256")
+  readonly #validator: TraceValidator
+  readonly #totals = new Totals()
+  readonly #beginning = new Beginning()
+  readonly #unread = new Unread()
+  readonly #room = new Room(conversationRoom)
+  readonly #bars = new Bars()
+  readonly #calls = new Calls(this.#room)
+  readonly #conversation = new Conversation(this.#room)
+  readonly #artifacts = new Artifacts(this.#room)
+  readonly #gauges = new Gauges()
+  readonly #table = new EventTable(new Room(eventsRoom))
+
+  /** The artifacts directory of the options is also where previews come from. */
+  constructor(options: ValidateOptions = {}) {
+    this.#options = options
+    this.#validator = new TraceValidator(options)
+  }
+
+  readonly push = (bytes: Uint8Array): void => {
+    this.#digest.update(bytes)
+    for (const item of this.#lines.push(bytes)) this.#item(item)
+  }
+
+  #item(item: Item): void {
+    this.#validator.add(item)
+    this.#unread.see(item)
+    if (item._tag === "Unreadable") return
+    const { record } = item
+    this.#totals.add(record)
+    this.#beginning.see(record)
+    this.#gauges.see(record)
+    this.#artifacts.see(record)
+    this.#table.see(record)
+    this.#conversation.see(record)
+    const about = this.#calls.see(record)
+    if (about?.isNew === true) this.#conversation.call(about.call, record.step)
+    this.#bars.see(record, about?.call)
+  }
+
+  readonly end = (): Report => {
+    for (const item of this.#lines.end()) this.#item(item)
+    const verdict = this.#validator.end()
+    const { summary } = this.#totals
+    const directory = summary.content === false ? undefined : this.#options.artifacts
+    const run = this.#room.clip(summary.runIds[0] ?? "no run", 100).text
+    const pieces = page({
+      title: `Run ${run}`,
+      summary: runSummary(summary, this.#beginning, verdictBadge(verdict, summary.schema), this.#room),
+      timeline: timeline(this.#bars.end(), this.#conversation.has),
+      conversation: this.#conversation.view(this.#calls.more),
+      artifacts: this.#artifacts.view(directory),
+      limits: this.#gauges.view(),
+      problems: problems(verdict, summary.schema, summary.status !== "unfinished", this.#unread),
+      events: this.#table.view(),
+      digest: this.#digest.digest("hex")
+    })
+    return { pieces: [...pieces], summary, verdict, unreadable: this.#unread.count }
+  }
+}
+
+/** The report of a trace that is in memory. */
+export const ofText = (text: string | Uint8Array, options: ValidateOptions = {}): Report => {
+  const report = new HtmlReport(options)
+  report.push(typeof text === "string" ? Buffer.from(text) : text)
+  return report.end()
+}
+
+/** The report of a trace file. */
+export const ofFile = (path: string, options: ValidateOptions = {}): Effect.Effect<Report, TraceReadError> =>
+  Effect.suspend(() => {
+    const report = new HtmlReport(options)
+    const push = (bytes: Uint8Array) => Effect.sync(() => report.push(bytes))
+    return Effect.map(Stream.runForEach(readBytes(path), push), report.end)
+  })

@@ -1,0 +1,46 @@
+/** An OpenTelemetry collector on this machine that keeps what it is sent. */
+
+import { createServer, type IncomingHttpHeaders } from "node:http"
+import type { AddressInfo } from "node:net"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { ExportBody } from "../../src/effects/trace/TraceSpans.ts"
+
+export interface Received {
+  readonly method: string | undefined
+  readonly path: string | undefined
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  readonly body: ExportBody
+}
+
+export interface Collector {
+  readonly url: string
+  readonly received: ReadonlyArray<Received>
+}
+
+/** @param answer what it says to each request; everything was taken, unless given */
+export const collector = (
+  answer: { readonly status?: number; readonly body?: unknown } = {}
+): Effect.Effect<Collector, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(async () => {
+        const received: Array<Received> = []
+        const server = createServer((request, response) => {
+          let text = ""
+          request.setEncoding("utf8").on("data", (part) => (text += part))
+          request.on("end", () => {
+            const { headers, method, url: path } = request
+            received.push({ method, path, headers, text, body: JSON.parse(text) as ExportBody })
+            response.writeHead(answer.status ?? 200, { "content-type": "application/json", connection: "close" })
+            response.end(JSON.stringify(answer.body ?? {}))
+          })
+        })
+        await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+        return { server, received }
+      }),
+      ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
+    ),
+    ({ received, server }) => ({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received })
+  )
