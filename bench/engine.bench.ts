@@ -25,6 +25,7 @@ const prompt = [
   control("<|im_end|>\n")
 ]
 const opening = [control("<|im_start|>assistant\n")]
+/** A turn's default length: what a turn costs once is shared by this many tokens. */
 const maxTokens = 512
 const contextTokens = 1024
 const rounds = 34

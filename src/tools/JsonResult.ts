@@ -12,8 +12,27 @@ const maxResultDepth = 100
 /** A value as JSON, or a `BadResult` defect: tools answer with JSON and nothing else. */
 export const toJson = (value: unknown): Effect.Effect<Json> => {
   const fault = jsonFault(value, 0)
-  return fault === undefined ? Effect.succeed(value as Json) : Effect.die(new BadResult(`the result ${fault}`))
+  if (fault !== undefined) return Effect.die(new BadResult(`the result ${fault}`))
+  if (typeof value !== "object" || value === null) return Effect.succeed(value as Json)
+  // A copy: the tool may go on changing what it returned, and a getter may say something else the second time.
+  return Effect.suspend(() => {
+    try {
+      return Effect.succeed(JSON.parse(JSON.stringify(value)) as Json)
+    } catch (error) {
+      return Effect.die(
+        new BadResult(`the result is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+      )
+    }
+  })
 }
+
+/** What a handler returned, if it is an effect: plain values and promises are what JavaScript callers forget to wrap. */
+export const asEffect = <A, E, R>(returned: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.isEffect(returned)
+    ? returned
+    : Effect.die(
+        new BadResult("the tool returned no Effect; wrap its value in Effect.succeed, its promise in Effect.promise")
+      )
 
 const jsonFault = (value: unknown, depth: number): string | undefined => {
   switch (typeof value) {

@@ -12,7 +12,7 @@ import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type Contract, contractOf } from "./Contract.ts"
 import { compile as compileEffectSchema } from "./EffectSchema.ts"
-import { BadResult, toJson } from "./JsonResult.ts"
+import { asEffect, BadResult, toJson } from "./JsonResult.ts"
 import { compile as compileJsonSchema } from "./JsonSchema.ts"
 import { canonical, type Json, type JsonObject } from "./JsonText.ts"
 import { nearest } from "./Nearest.ts"
@@ -149,7 +149,7 @@ export const dynamic = Effect.fnUntraced(function* (
     check: checker.check,
     run: (args) =>
       Effect.flatMap(
-        Effect.suspend(() => tool.run(args.effective)),
+        Effect.suspend(() => asEffect(tool.run(args.effective))),
         toJson
       )
   })
@@ -200,7 +200,7 @@ const registerEffectTool = Effect.fnUntraced(function* (
   const needs = context.mapUnsafe.size > 0
   const run = (args: ValidatedArguments): Effect.Effect<Json, ToolError, ToolContext> => {
     if (!isSealed(args)) return Effect.die(new Error(`arguments of ${tool.name} were not checked`))
-    const handled = Effect.suspend(() => handler(compiled.checker.decode(args), noPreliminary))
+    const handled = Effect.suspend(() => asEffect(handler(compiled.checker.decode(args), noPreliminary)))
     // The services of registration time, overridden by those of the call (its clock, above all).
     const provided = needs
       ? Effect.updateContext(handled, (own: Context.Context<ToolContext>) => Context.merge(context, own))

@@ -26,7 +26,7 @@ describe("cancelling a run", () => {
       const { context, outcome, text } = yield* playUntil(
         [{ text: ["He", "llo ", "you"], millisPerToken: 100 }],
         (event) => event._tag === "StateEntered" && event.state === "Generating",
-        { then: TestClock.adjust(250) }
+        { afterwards: TestClock.adjust(250) }
       )
       assert.deepStrictEqual(outcome.stop, { _tag: "Cancelled", at: "generation" })
       assert.deepStrictEqual(shape(outcome), ["system", "user"])
@@ -74,7 +74,7 @@ describe("cancelling a run", () => {
       const { outcome, performed } = yield* playUntil(
         [call("send", { to: "bob" })],
         (event) => event._tag === "StateEntered" && event.state === "Admitting",
-        { then: Effect.yieldNow }
+        { afterwards: Effect.yieldNow }
       ).pipe(Effect.provideService(Approval, never))
       assert.deepStrictEqual(outcome.stop, { _tag: "Cancelled", at: "awaiting-approval" })
       assert.deepStrictEqual(performed, [])

@@ -30,11 +30,11 @@ export const play = (turns: Script["turns"], options: KitOptions = {}) =>
     return { outcome, performed, text, events: lines(text), context: context.join("") }
   }).pipe(Effect.provide(layerScripted({ ...options.script, turns })))
 
-/** Runs `turns`, cancels when `when` sees the event it waits for (after `then`, which may move the clock), and waits. */
+/** Runs `turns`, cancels when `when` sees the event it waits for (after `afterwards`, which may move the clock), and waits. */
 export const playUntil = (
   turns: Script["turns"],
   when: (event: AgentEvent) => boolean,
-  options: KitOptions & { readonly then?: Effect.Effect<void> } = {}
+  options: KitOptions & { readonly afterwards?: Effect.Effect<void> } = {}
 ) =>
   Effect.gen(function* () {
     const { performed, registry } = yield* TestTools.make()
@@ -52,7 +52,7 @@ export const playUntil = (
         return !when(event)
       })
     )
-    if (options.then !== undefined) yield* options.then
+    if (options.afterwards !== undefined) yield* options.afterwards
     yield* handle.cancel
     const outcome = yield* handle.outcome
     const text = (yield* MemoryTraces).text(outcome.runId)

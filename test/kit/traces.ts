@@ -36,7 +36,7 @@ const timed = (turns: Script["turns"], millis: number, options: KitOptions = {})
 const until = (
   turns: Script["turns"],
   when: (event: AgentEvent) => boolean,
-  options: KitOptions & { readonly then?: Effect.Effect<void> } = {},
+  options: KitOptions & { readonly afterwards?: Effect.Effect<void> } = {},
   approver?: Approver
 ): Traced => {
   const played = Effect.map(playUntil(turns, when, options), ({ text }) => text)
@@ -169,8 +169,7 @@ export const good = {
   "no room": run(["never"], { script: { contextTokens: 700 }, task: "x".repeat(800) }),
   "cancelled in prefill": until([{ text: "Hello", prefillMillis: 1_000 }], enters("Generating")),
   "cancelled in generation": until([{ text: ["He", "llo ", "you"], millisPerToken: 100 }], enters("Generating"), {
-    // biome-ignore lint/suspicious/noThenProperty: the kit's name for what is done before the cancel.
-    then: TestClock.adjust(250)
+    afterwards: TestClock.adjust(250)
   }),
   "cancelled in a tool": until(
     [calls(["wait", { millis: 60_000 }], ["add", { a: 1, b: 1 }]), "never"],
@@ -185,8 +184,7 @@ export const good = {
   "cancelled while asked": until(
     [call("send", { to: "bob" })],
     enters("Admitting"),
-    // biome-ignore lint/suspicious/noThenProperty: the kit's name for what is done before the cancel.
-    { then: Effect.yieldNow },
+    { afterwards: Effect.yieldNow },
     never
   ),
   "resumed in a turn with one call done": resumed("resumed in a turn with one call done"),

@@ -185,3 +185,37 @@ describe("shared validator cases", () => {
     )
   }
 })
+
+describe("a tool written without care", () => {
+  const outcomeOf = Effect.fnUntraced(function* (run: () => unknown) {
+    const tool = yield* Registry.dynamic({
+      name: "careless",
+      description: "d",
+      schema: { type: "object", properties: {} },
+      run: run as never
+    })
+    return yield* execute(tool, Result.getOrThrow(tool.check({})), { settings: { fixtures: {} } })
+  })
+
+  it.effect("that returns no Effect has a bad result, and the run goes on", () =>
+    Effect.gen(function* () {
+      for (const returned of [42, undefined, Promise.resolve(1)]) {
+        assert.deepInclude(yield* outcomeOf(() => returned), { _tag: "Failed", kind: "bad_result" })
+      }
+    })
+  )
+
+  it.effect("whose result says something else the second time is taken at its first word", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const unsteady = () => ({
+        get a() {
+          return asked++ < 2 ? 1 : 10n
+        }
+      })
+      assert.deepInclude(yield* outcomeOf(() => Effect.succeed(unsteady())), { _tag: "Succeeded", result: { a: 1 } })
+      asked = 1
+      assert.deepInclude(yield* outcomeOf(() => Effect.succeed(unsteady())), { _tag: "Failed", kind: "bad_result" })
+    })
+  )
+})
