@@ -51,6 +51,8 @@ export interface Job {
   readonly showing: Showing
   readonly runId: string
   readonly directory: RunDirectory.RunDirectory
+  /** Writes what the run brings along, once its directory is there. */
+  readonly bring?: Effect.Effect<void, RunDirectory.RunDirectoryError>
   readonly notice?: string
   /** Flags that a command that continues this run has to repeat. */
   readonly again: ReadonlyArray<string>
@@ -138,6 +140,7 @@ const watched = (job: Job, view: RunView | undefined, startedAt: number, whole: 
       yield* checkLedger(job)
       // Not before the model is there: what cannot start leaves nothing behind.
       yield* RunDirectory.prepare(job.directory)
+      yield* job.bring ?? Effect.void
       const running = yield* Deferred.make<Effect.Effect<void>>()
       yield* Scope.provide(onStop(Effect.flatten(Deferred.await(running))), whole)
       const handle = yield* started(job)

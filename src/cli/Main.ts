@@ -13,6 +13,7 @@ import * as Runtime from "effect/Runtime"
 import { version } from "../effects/Version.ts"
 import { writ } from "./Commands.ts"
 import { codeOf, reported } from "./Ending.ts"
+import { settled } from "./StandardOutput.ts"
 import { listen, StopSlot } from "./StopRequests.ts"
 
 /** Usage errors without the whole help, which would push them off the screen. */
@@ -40,8 +41,14 @@ const runMain = (slot: StopSlot) =>
   Runtime.makeRunMain(({ fiber, teardown }) => {
     const unlisten = listen(slot, () => fiber.interruptUnsafe())
     fiber.addObserver((exit) => {
-      unlisten()
-      teardown(exit, (code) => process.exit(code))
+      settled(process.stdout, () => {
+        unlisten()
+        if (slot.lost !== undefined) {
+          process.stderr.write(`writ: standard output could not be written: ${slot.lost.message}\n`)
+          process.exit(1)
+        }
+        teardown(exit, (code) => process.exit(code))
+      })
     })
   })
 

@@ -1,6 +1,5 @@
 /** From `--model` to a file that has been looked at and a codec that fits, before anything native is loaded. */
 
-import { statSync } from "node:fs"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -11,6 +10,7 @@ import type { EngineError } from "../engine/EngineError.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
 import { download, isUri } from "../engine/LlamaDownload.ts"
 import { type UsageError, usage } from "./Ending.ts"
+import { problemAt } from "./Places.ts"
 import { size } from "./Printable.ts"
 
 export interface ChosenModel {
@@ -31,10 +31,9 @@ export const checkCodec = (codec: string | undefined): Effect.Effect<void, Usage
 /** Is there a file where `--model` says? */
 export const checkModel = (model: string | undefined): Effect.Effect<void, UsageError> => {
   if (model === undefined || isUri(model)) return Effect.void
-  const found = statSync(model, { throwIfNoEntry: false })
-  if (found?.isFile() === true) return Effect.void
-  const what = found === undefined ? "there is no such file" : "it is not a file"
-  return usage(`--model ${model}: ${what}. Pass a GGUF file, or hf:USER/REPO:QUANT to download one.`)
+  const problem = problemAt(model, "File")
+  if (problem === undefined) return Effect.void
+  return usage(`--model ${model}: ${problem}. Pass a GGUF file, or hf:USER/REPO:QUANT to download one.`)
 }
 
 const titleOf = (info: GgufFile.GgufInfo): string => {

@@ -39,9 +39,9 @@ const readPart = Effect.fnUntraced(function* (
 export const find = Effect.fnUntraced(function* (named: string): Effect.fn.Return<Found, UsageError | TraceReadError> {
   const trace = RunDirectory.findTrace(named)
   if (trace === undefined) {
-    return yield* usage(
-      `--resume ${named}: there is no such run: give a run's id in .writ/runs, its directory, or its trace`
-    )
+    const place = RunDirectory.look(named)
+    const problem = place._tag === "Unknown" ? place.reason : "there is no such run"
+    return yield* usage(`--resume ${named}: ${problem}: give a run's id in .writ/runs, its directory, or its trace`)
   }
   const directory = RunDirectory.directoryOf(trace)
   if (directory === undefined) {

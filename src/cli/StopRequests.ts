@@ -5,10 +5,13 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { writeWhole } from "./StandardOutput.ts"
 
 /** Who is told first. Without a handler the program itself is interrupted. */
 export interface StopSlot {
   handler: (() => void) | undefined
+  /** Why standard output could not be written, other than that its reader went away. */
+  lost?: Error
 }
 
 export const StopSlot = Context.Reference<StopSlot>("effect-writ/cli/StopRequests/StopSlot", {
@@ -43,12 +46,14 @@ export const listen = (slot: StopSlot, interrupt: () => void): (() => void) => {
     else slot.handler()
   }
   const closed = (error: Error & { readonly code?: string }): void => {
-    if (error.code !== "EPIPE") throw error
-    // Nobody reads any more: not worth a message, but a run must not go on unseen.
-    if (asked === 0) ask("EPIPE")
+    // That nobody reads any more is not worth a message.
+    if (error.code !== "EPIPE") slot.lost ??= error
+    // But a run must not go on unseen.
+    if (asked === 0) ask(String(error.code))
   }
   process.on("SIGINT", ask)
   process.on("SIGTERM", ask)
+  writeWhole(process.stdout)
   process.stdout.on("error", closed)
   process.stderr.on("error", () => {})
   return () => {

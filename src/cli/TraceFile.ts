@@ -5,6 +5,7 @@ import { findTrace } from "../effects/RunDirectory.ts"
 import { readFile, type TraceRecord } from "../effects/trace/TraceReader.ts"
 import { type TraceRun, takeApart } from "../effects/trace/TraceRun.ts"
 import { type UsageError, usage } from "./Ending.ts"
+import { noTrace } from "./Places.ts"
 
 export interface TraceFile {
   readonly path: string
@@ -21,9 +22,7 @@ export interface TraceFile {
 /** The path of a trace, or a usage error. */
 export const locate = (named: string): Effect.Effect<string, UsageError> => {
   const path = findTrace(named)
-  return path === undefined
-    ? usage(`there is no trace ${named}: give a trace file, a run's directory, or the id of a run in .writ/runs`)
-    : Effect.succeed(path)
+  return path === undefined ? usage(noTrace(named)) : Effect.succeed(path)
 }
 
 /** Reads one run. A file with several is refused: which of them is meant cannot be known. */

@@ -28,12 +28,15 @@ const tools = [...defaultTools, "clarify"]
 
 const notice = "The tiny demo model (2 million parameters): it knows a few tasks and shows how Writ works."
 
-const workspaceIn = ({ directory, workspace }: RunDirectory.RunDirectory) =>
+/** Fills the workspace of a run whose directory is there. */
+const bring = ({
+  directory,
+  workspace
+}: RunDirectory.RunDirectory): Effect.Effect<void, RunDirectory.RunDirectoryError> =>
   Effect.try({
     try: () => {
-      mkdirSync(workspace, { recursive: true })
+      if (!RunDirectory.isDirectory(workspace)) mkdirSync(workspace)
       for (const [name, text] of Object.entries(files)) writeFileSync(join(workspace, name), text)
-      return resolve(workspace)
     },
     catch: (cause) =>
       new RunDirectory.RunDirectoryError({
@@ -52,19 +55,19 @@ export const demo = (flags: DemoFlags) =>
     const { settings } = yield* Effect.fromResult(resolveSettings(sources))
     const runId = yield* newRunId
     const directory = flags.runDir === undefined ? RunDirectory.standard(runId) : RunDirectory.at(flags.runDir)
-    yield* RunDirectory.prepare(directory)
+    yield* RunDirectory.check(directory)
     const registry = yield* Effect.flatMap(builtin, (all) => Registry.pick(all, tools))
     const model = yield* choose(settings, () => {})
-    const workspace = yield* workspaceIn(directory)
     const outcome = yield* execute({
       task,
-      settings: { ...settings, system, workspace },
+      settings: { ...settings, system, workspace: resolve(directory.workspace) },
       model,
       engine: { _tag: "File", path: model.path },
       registry,
       showing: flags,
       runId,
       directory,
+      bring: bring(directory),
       notice,
       again: []
     })

@@ -3,7 +3,7 @@
  * before a model is opened.
  */
 
-import { readFileSync, statSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { basename, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -21,6 +21,7 @@ import { repeated } from "./Continuing.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
 import { type Engine, execute, type Job, newRunId, type Showing } from "./Execute.ts"
 import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
+import { problemAt } from "./Places.ts"
 import { Provisions } from "./Provisions.ts"
 import * as Resuming from "./Resuming.ts"
 import * as Screen from "./Screen.ts"
@@ -55,8 +56,9 @@ const readPrompt = (path: string): Effect.Effect<string, UsageError, Stdio.Stdio
 
 /** Conversation files are given like tasks, so that a name of one must not be mistaken for a task's text. */
 const isConversation = (text: string): boolean => {
-  const found = /^\S+$/.test(text) ? statSync(text, { throwIfNoEntry: false }) : undefined
-  return found !== undefined && (found.isDirectory() || /\.ya?ml$/i.test(text))
+  if (!/^\S+$/.test(text)) return false
+  const { _tag } = RunDirectory.look(text)
+  return _tag === "Directory" || (/\.ya?ml$/i.test(text) && (_tag === "File" || _tag === "Other"))
 }
 
 const taskOf = Effect.fnUntraced(function* ({
@@ -77,9 +79,8 @@ const taskOf = Effect.fnUntraced(function* ({
 })
 
 const checkWorkspace = (path: string): Effect.Effect<string, UsageError> => {
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (found?.isDirectory() === true) return Effect.succeed(resolve(path))
-  return usage(`--workspace ${path}: ${found === undefined ? "there is no such directory" : "it is not a directory"}`)
+  const problem = problemAt(path, "Directory")
+  return problem === undefined ? Effect.succeed(resolve(path)) : usage(`--workspace ${path}: ${problem}`)
 }
 
 const registryOf = (tools: ReadonlyArray<string>) =>
@@ -162,8 +163,8 @@ const engineAgain = Effect.fnUntraced(function* (
 /** A demonstration brings its workspace along, in its own directory. */
 const withOwnWorkspace = (loaded: Resolved, directory: string): Resolved => {
   const { workspace } = RunDirectory.at(directory)
-  const here = loaded.origins.workspace === "default" && statSync(workspace, { throwIfNoEntry: false })?.isDirectory()
-  return here === true ? { ...loaded, settings: { ...loaded.settings, workspace } } : loaded
+  const here = loaded.origins.workspace === "default" && RunDirectory.isDirectory(workspace)
+  return here ? { ...loaded, settings: { ...loaded.settings, workspace } } : loaded
 }
 
 /** `--resume`: the run's own settings, then what was said now. */
@@ -181,6 +182,8 @@ const resumed = Effect.fnUntraced(function* (flags: RunFlags, named: string) {
   const past = yield* Resuming.pastOf(found, registry, flags.answer)
   const screen = yield* Screen.make(flags.color)
   const runId = nextPart(past)
+  const directory = RunDirectory.at(found.directory, RunDirectory.partOf(runId).part)
+  yield* RunDirectory.check(directory)
   return {
     ...(yield* engineAgain(resolved, flags, screen, found, past)),
     task: past.task,
@@ -188,7 +191,7 @@ const resumed = Effect.fnUntraced(function* (flags: RunFlags, named: string) {
     registry,
     showing: flags,
     runId,
-    directory: RunDirectory.at(found.directory, RunDirectory.partOf(runId).part),
+    directory,
     again: repeated(resolved),
     past: { found, past, answer: flags.answer }
   } satisfies Job

@@ -3,11 +3,11 @@
  * recorded turns, and compares. No model, no network, nothing is changed.
  */
 
-import { readdirSync, statSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import { shown } from "../effects/RunDirectory.ts"
+import { isDirectory, shown } from "../effects/RunDirectory.ts"
 import { type ReplayVerdict, replay } from "../effects/trace/Replay.ts"
 import { type CallVerdict, type ReplayCallsReport, replayCalls } from "../effects/trace/ReplayCalls.ts"
 import type { TraceRecord } from "../effects/trace/TraceReader.ts"
@@ -16,6 +16,7 @@ import * as Wiring from "../effects/Wiring.ts"
 import { registry as builtin } from "../tools/builtin/index.ts"
 import * as Registry from "../tools/Registry.ts"
 import { endWith, inJson, type UsageError, usage } from "./Ending.ts"
+import { problemAt } from "./Places.ts"
 import { count, cut, inline } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { load, type TraceFile } from "./TraceFile.ts"
@@ -31,15 +32,12 @@ export interface ReplayFlags {
 
 const saysNo = 3
 
-const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-
 /** The directory that file tools read: the one named, or the one that a demo run has beside its trace. */
 const workspaceOf = (flags: ReplayFlags, { path }: TraceFile): Effect.Effect<string | undefined, UsageError> => {
   const { workspace } = flags
   if (workspace !== undefined) {
-    return isDirectory(workspace)
-      ? Effect.succeed(resolve(workspace))
-      : usage(`--workspace ${workspace}: there is no such directory`)
+    const problem = problemAt(workspace, "Directory")
+    return problem === undefined ? Effect.succeed(resolve(workspace)) : usage(`--workspace ${workspace}: ${problem}`)
   }
   const beside = join(dirname(path), "workspace")
   return Effect.succeed(isDirectory(beside) ? resolve(beside) : undefined)

@@ -6,7 +6,8 @@ import { shown } from "../effects/RunDirectory.ts"
 import { ofFile } from "../effects/trace/report/HtmlReport.ts"
 import { inJson, usage } from "./Ending.ts"
 import { count, inline, size } from "./Printable.ts"
-import { locate, optionsFor } from "./traceValidate.ts"
+import { locate } from "./TraceFile.ts"
+import { optionsFor } from "./traceValidate.ts"
 
 export interface ReportFlags {
   readonly trace: string

@@ -1,6 +1,6 @@
 /** `writ trace stats DIR`: all runs below a directory in numbers, as a table, as JSON, or as one line of CSV per run. */
 
-import { readdirSync, statSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { join, relative } from "node:path"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -15,6 +15,7 @@ import {
   statsOf
 } from "../effects/trace/TraceStats.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
+import { problemAt } from "./Places.ts"
 import { count, duration, inline } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
@@ -49,9 +50,8 @@ const statsIn = Effect.fnUntraced(function* (path: string, name: string) {
 })
 
 const collect = Effect.fnUntraced(function* (directory: string): Effect.fn.Return<ReadonlyArray<RunStats>, UsageError> {
-  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    return yield* usage(`${directory} is not a directory`)
-  }
+  const problem = problemAt(directory, "Directory")
+  if (problem !== undefined) return yield* usage(`${directory}: ${problem}`)
   const found = yield* Effect.forEach(filesIn(directory), (path) => statsIn(path, relative(directory, path))).pipe(
     Effect.catchTag("TraceReadError", (error) => usage(error.message))
   )

@@ -1,16 +1,17 @@
 /** `writ trace validate`: one line per trace, and below it every invariant that does not hold, with its number and place. */
 
-import { readdirSync, statSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { findTrace, shown } from "../effects/RunDirectory.ts"
+import { isDirectory, shown } from "../effects/RunDirectory.ts"
 import { readFile } from "../effects/trace/TraceReader.ts"
 import { type ValidateOptions, type Verdict, type Violation, validateFile } from "../effects/trace/TraceValidator.ts"
 import { endWith, inJson, usage } from "./Ending.ts"
 import { count, inline } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
+import { locate } from "./TraceFile.ts"
 
 export interface ValidateFlags {
   readonly traces: ReadonlyArray<string>
@@ -26,15 +27,6 @@ interface Judged {
   readonly verdict: Verdict
   readonly valid: boolean
 }
-
-export const locate = (named: string) => {
-  const path = findTrace(named)
-  return path === undefined
-    ? usage(`there is no trace ${named}: give a trace file, a run's directory, or the id of a run in .writ/runs`)
-    : Effect.succeed(path)
-}
-
-const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
 /** Hashes of the artifacts that the other traces of a directory mention: the parts of a resumed run share theirs. */
 const mentionedBeside = Effect.fnUntraced(function* (path: string) {

@@ -4,8 +4,8 @@
  * Only makes directories; what goes into them is the actors' business.
  */
 
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs"
-import { basename, dirname, join, relative, sep } from "node:path"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync, statSync, writeFileSync } from "node:fs"
+import { basename, dirname, join, normalize, relative, sep } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -69,22 +69,72 @@ export const partsIn = (directory: string): ReadonlyArray<string | undefined> =>
   return Array.from(parts)
 }
 
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+/** What the system said, without the call and the path that Node puts behind it. */
+const reasonOf = (cause: unknown): string =>
+  cause instanceof Error ? cause.message.replace(/, \w+ '.*'$/s, "") : String(cause)
+
+/** What lies at a path, links followed. `Unknown` where the system does not say: a loop of links, a name too long. */
+export type Place =
+  | { readonly _tag: "File" | "Directory" | "Other" | "Nothing" }
+  | { readonly _tag: "Unknown"; readonly reason: string }
+
+/** Looks at a path and never throws. */
+export const look = (path: string): Place => {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found === undefined) return { _tag: "Nothing" }
+    return { _tag: found.isFile() ? "File" : found.isDirectory() ? "Directory" : "Other" }
+  } catch (cause) {
+    return { _tag: "Unknown", reason: reasonOf(cause) }
+  }
+}
+
+export const isDirectory = (path: string): boolean => look(path)._tag === "Directory"
+
+/** The directories that are missing on the way to `directory`, outermost first, and the one that holds them all. */
+const missingOf = (directory: string): { readonly base: string; readonly missing: ReadonlyArray<string> } => {
+  const missing: Array<string> = []
+  let base = normalize(directory)
+  for (let place = look(base); place._tag !== "Directory"; place = look(base)) {
+    if (place._tag === "Unknown") throw new Error(place.reason)
+    if (place._tag !== "Nothing") throw new Error(`${base} is not a directory`)
+    missing.unshift(base)
+    base = dirname(base)
+  }
+  return { base, missing }
+}
+
+/** Level by level: in a file system that makes no directories (/proc), Node's own `recursive` never returns. */
+const makeLevels = (directory: string): void => {
+  for (const level of missingOf(directory).missing) {
+    try {
+      mkdirSync(level)
+    } catch (cause) {
+      // Another run may have been faster.
+      if (!isDirectory(level)) throw cause
+    }
+  }
+}
+
+const tried = (directory: string, attempt: () => void): Effect.Effect<void, RunDirectoryError> =>
+  Effect.try({
+    try: attempt,
+    catch: (cause) =>
+      new RunDirectoryError({
+        message: `${directory} cannot be made or written: ${reasonOf(cause)}. Choose a directory that files may be written to`
+      })
+  })
 
 /** Makes `.writ` if it is missing; whatever is in it stays out of version control. */
-export const prepareHome: Effect.Effect<void, RunDirectoryError> = Effect.try({
-  try: () => {
-    mkdirSync(home, { recursive: true })
-    const ignore = join(home, ".gitignore")
-    if (!existsSync(ignore)) writeFileSync(ignore, "*\n")
-  },
-  catch: (cause) => new RunDirectoryError({ message: `${home} cannot be made here: ${reasonOf(cause)}` })
+export const prepareHome: Effect.Effect<void, RunDirectoryError> = tried(home, () => {
+  makeLevels(home)
+  const ignore = join(home, ".gitignore")
+  if (!existsSync(ignore)) writeFileSync(ignore, "*\n")
 })
 
 const isInHome = (directory: string): boolean => directory === home || directory.startsWith(`${home}${sep}`)
 
-/** Refuses a directory that already holds a run: one run, one file. */
-export const check = (run: RunDirectory): Effect.Effect<void, RunDirectoryError> =>
+const refuseTaken = (run: RunDirectory): Effect.Effect<void, RunDirectoryError> =>
   Effect.suspend(() =>
     existsSync(run.trace)
       ? Effect.fail(
@@ -93,21 +143,28 @@ export const check = (run: RunDirectory): Effect.Effect<void, RunDirectoryError>
       : Effect.void
   )
 
+/**
+ * Can a run be written to its directory? Refuses one that already holds a run, and one that cannot be made. Tries it out
+ * under a name of its own, and leaves nothing behind.
+ */
+export const check = (run: RunDirectory): Effect.Effect<void, RunDirectoryError> =>
+  Effect.andThen(
+    refuseTaken(run),
+    tried(run.directory, () => rmdirSync(mkdtempSync(join(missingOf(run.directory).base, ".writ-check-"))))
+  )
+
 /** Makes the directory of a run. Refuses one that already holds a run. */
 export const prepare = (run: RunDirectory): Effect.Effect<void, RunDirectoryError> =>
   Effect.gen(function* () {
-    yield* check(run)
+    yield* refuseTaken(run)
     if (isInHome(run.directory)) yield* prepareHome
-    yield* Effect.try({
-      try: () => mkdirSync(run.directory, { recursive: true }),
-      catch: (cause) => new RunDirectoryError({ message: `${run.directory} cannot be made: ${reasonOf(cause)}` })
-    })
+    yield* tried(run.directory, () => makeLevels(run.directory))
   })
 
 /** The trace named by a run's id, its directory or the file itself; `undefined` if there is none. */
 export const findTrace = (named: string): string | undefined => {
   const candidates = [named, at(named).trace, standard(named).trace]
-  return candidates.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true)
+  return candidates.find((path) => look(path)._tag === "File")
 }
 
 /** A path as a person in the current directory would write it. */

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { directory, runsIn, traceOf, writ } from "../kit/cli.ts"
+import { directory, runsIn, start, traceOf, until, writ } from "../kit/cli.ts"
 import { lines } from "../kit/script.ts"
 
 const patience = { timeout: 240_000 }
@@ -71,6 +71,22 @@ describe("writ demo", () => {
 
         const again = yield* writ(["demo", "--run-dir", "here"], { cwd })
         assert.deepStrictEqual([again.code, again.err.includes("already holds a run")], [2, true])
+      }),
+    patience
+  )
+
+  it.live(
+    "that is stopped before the model is there leaves no run behind",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* directory
+        const running = start(["demo"], { cwd })
+        yield* until(running, () => running.said().includes("calculate"))
+        running.child.kill("SIGINT")
+        const left = yield* Effect.promise(() => running.ended)
+        // Where the signal came late, the run is on the record.
+        assert.oneOf(left.code, [0, 4], left.err)
+        for (const run of runsIn(cwd)) assert.notStrictEqual(traceOf(run), "", "a run without a trace")
       }),
     patience
   )

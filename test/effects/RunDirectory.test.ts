@@ -1,8 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
 import * as RunDirectory from "../../src/effects/RunDirectory.ts"
+
+const temporary = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "writ-run-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
 
 describe("the directory of a run", () => {
   it("holds every part of the run under the run's own name", () => {
@@ -48,4 +54,44 @@ describe("the directory of a run", () => {
     assert.strictEqual(RunDirectory.directoryOf("a/trace-r2.jsonl"), "a")
     assert.strictEqual(RunDirectory.directoryOf("a/copy.jsonl"), undefined)
   })
+
+  it.effect("is tried out without being made, and made level by level", () =>
+    Effect.gen(function* () {
+      const place = yield* temporary
+      const run = RunDirectory.at(join(place, "a/../b/c/"))
+      yield* RunDirectory.check(run)
+      assert.deepStrictEqual(readdirSync(place), [])
+      yield* RunDirectory.prepare(run)
+      yield* RunDirectory.prepare(run)
+      assert.deepStrictEqual(readdirSync(place, { recursive: true }).map(String).sort(), ["b", "b/c"])
+      yield* RunDirectory.check(run)
+      writeFileSync(run.trace, "")
+      const taken = yield* Effect.flip(RunDirectory.check(run))
+      assert.include(taken.message, "already holds a run")
+    })
+  )
+
+  it.effect("that cannot be made is refused with the reason and a remedy, before and when it is made", () =>
+    Effect.gen(function* () {
+      const place = yield* temporary
+      writeFileSync(join(place, "file"), "")
+      symlinkSync("loop", join(place, "loop"))
+      const impossible = [
+        [join(place, "file/x"), "is not a directory"],
+        [join(place, "loop/x"), "ELOOP"],
+        [join(place, "a".repeat(300)), "ENAMETOOLONG"],
+        [join(place, "a/".repeat(60_000)), "ENAMETOOLONG"],
+        ...(existsSync("/proc/self") ? [["/proc/x/y", "ENOENT"] as const] : [])
+      ] as const
+      for (const [directory, reason] of impossible) {
+        for (const way of [RunDirectory.check, RunDirectory.prepare]) {
+          const error = yield* Effect.flip(way(RunDirectory.at(directory)))
+          assert.strictEqual(error._tag, "RunDirectoryError")
+          assert.include(error.message, reason)
+          assert.include(error.message, "Choose a directory")
+        }
+      }
+      assert.deepStrictEqual(readdirSync(place).sort(), ["file", "loop"])
+    })
+  )
 })

@@ -129,9 +129,13 @@ const limits: ReadonlyArray<Damage> = [
   }),
   edit("T39", "final answer", "a turn after the wall time", (lines) => {
     for (const line of lines.slice(6)) line.t_ms += 700_000
+    terminal(lines)["total_ms"] += 700_000
   }),
   edit("T40", "one tool", "an answer longer than the limit", (lines) => {
-    data(lines, "tool_result_committed")["answer"] = "x".repeat(32_769)
+    const payload = "x".repeat(32_769)
+    const answer = JSON.stringify({ ok: true, result: payload })
+    Object.assign(data(lines, "tool_execution_finished"), { payload, payload_bytes: answer.length })
+    data(lines, "tool_result_committed")["answer"] = answer
   })
 ]
 
@@ -193,4 +197,89 @@ const ends: ReadonlyArray<Damage> = [
   })
 ]
 
-export const damagedWork: ReadonlyArray<Damage> = [...calls, ...limits, ...ends]
+const told = (text: string) => JSON.stringify({ ok: true, result: text })
+
+const words: ReadonlyArray<Damage> = [
+  edit("T18", "one tool", "a final text with calls", (lines) => {
+    data(lines, "assistant_action_parsed", 1)["count"] = 1
+  }),
+  edit("T30", "one tool", "another answer than the result", (lines) => {
+    data(lines, "tool_result_committed")["answer"] = told("3")
+  }),
+  edit("T30", "one tool", "another answer, said to be shortened", (lines) => {
+    Object.assign(data(lines, "tool_result_committed"), { answer: told("3"), truncated: true })
+  }),
+  edit("T30", "one tool", "a whole answer said to be shortened", (lines) => {
+    data(lines, "tool_result_committed")["truncated"] = true
+  }),
+  edit("T30", "failing tool", "another answer than the failure", (lines) => {
+    const answer = data(lines, "tool_result_committed")
+    answer["answer"] = answer["answer"].replace("execution_failed", "not_found")
+  }),
+  edit("T30", "unknown tool", "another answer than the rejection", (lines) => {
+    const answer = data(lines, "tool_result_committed")
+    answer["answer"] = answer["answer"].replace("there is no tool", "there was no tool")
+  }),
+  edit("T30", "long result", "a shortened answer with another end", (lines) => {
+    const answer = JSON.parse(data(lines, "tool_result_committed")["answer"])
+    answer.result.tail = `${answer.result.tail}?`
+    data(lines, "tool_result_committed")["answer"] = JSON.stringify(answer)
+  }),
+  edit("T30", "cancelled in a tool", "another uncommitted answer", (lines) => {
+    data(lines, "tool_result_uncommitted")["answer"] = told("all is well")
+  }),
+  edit("T30", "resumed with an answer", "an answer from before, told as the contrary", (lines) => {
+    data(lines, "tool_result_committed")["answer"] = '{"ok":false,"kind":"crashed","errors":[]}'
+  }),
+  edit("T30", "one tool, no content", "an answer of another length", (lines) => {
+    data(lines, "tool_result_committed")["answer"]["bytes"] += 1
+  }),
+  edit("T42", "one tool", "a final text the model never wrote", (lines) => {
+    terminal(lines)["final_text"] = "It is 3."
+  }),
+  edit("T42", "one tool, no content", "a final text with another digest", (lines) => {
+    terminal(lines)["final_text"]["hmac"] = otherDigest
+  }),
+  edit("T42", "one tool, no content", "a final text longer than its turn", (lines) => {
+    terminal(lines)["final_text"]["bytes"] += 1
+  }),
+  ...["legality_checked", "tool_result_committed"].map((type) =>
+    edit("T45", "one tool", `another tool in ${type}`, (lines) => {
+      data(lines, type)["tool"] = "long"
+    })
+  ),
+  edit("T45", "unknown tool", "another tool in tool_call_rejected", (lines) => {
+    data(lines, "tool_call_rejected")["tool"] = "add"
+  }),
+  edit("T45", "unknown tool, no content", "a registered tool for one nobody knows", (lines) => {
+    data(lines, "tool_result_committed")["tool"] = "add"
+  }),
+  edit("T45", "cancelled in a tool", "another tool in tool_result_uncommitted", (lines) => {
+    data(lines, "tool_result_uncommitted")["tool"] = "add"
+  }),
+  edit("T45", "tool calls in a turn", "another tool in call_skipped", (lines) => {
+    data(lines, "call_skipped")["tool"] = "wait"
+  }),
+  edit("T46", "one tool", "an answer of another size", (lines) => {
+    data(lines, "tool_execution_finished")["payload_bytes"] += 1
+  }),
+  edit("T46", "one tool, no content", "an answer of another size", (lines) => {
+    data(lines, "tool_execution_finished")["payload_bytes"] += 1
+  }),
+  edit("T46", "failing tool", "a failure of another kind than its payload", (lines) => {
+    data(lines, "tool_execution_finished")["failure_kind"] = "crashed"
+  }),
+  ...["tool_ms", "model_ms", "total_ms"].map((name) =>
+    edit("T41", "one tool", `${name} that nobody spent`, (lines) => {
+      terminal(lines)[name] += 10_000
+    })
+  ),
+  edit("T41", "tool deadline", "tool_ms that is forgotten", (lines) => {
+    terminal(lines)["tool_ms"] = 0
+  }),
+  edit("T41", "late outcome", "less time than passed", (lines) => {
+    for (const line of lines.slice(-1)) line.t_ms += 6_000
+  })
+]
+
+export const damagedWork: ReadonlyArray<Damage> = [...calls, ...limits, ...ends, ...words]

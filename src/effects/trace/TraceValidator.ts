@@ -20,6 +20,7 @@ import { LimitsKept } from "./invariants/LimitsKept.ts"
 import { type KnownRecord, RunFacts } from "./invariants/RunFacts.ts"
 import { Turns } from "./invariants/Turns.ts"
 import { indiscretion, isKnown, misfit } from "./invariants/Vocabulary.ts"
+import { Wording } from "./invariants/Wording.ts"
 import {
   type Event,
   type Item,
@@ -77,6 +78,7 @@ export class TraceValidator {
   readonly #artifacts = new Artifacts(this.#findings, this.#facts)
   readonly #turns = new Turns(this.#findings, this.#facts)
   readonly #executions = new Executions(this.#findings, this.#facts)
+  readonly #wording = new Wording(this.#findings, this.#facts)
   readonly #answers = new Answers(this.#findings, this.#facts)
   readonly #ending = new Ending(this.#findings, this.#facts)
   /** In the order in which they may rely on each other's facts. */
@@ -86,6 +88,7 @@ export class TraceValidator {
     this.#turns,
     new Admission(this.#findings, this.#facts),
     this.#executions,
+    this.#wording,
     this.#answers,
     new LimitsKept(this.#findings, this.#facts)
   ]
@@ -145,6 +148,7 @@ export class TraceValidator {
 
   #atEnd(record: KnownRecord) {
     for (const part of [this.#turns, this.#executions, this.#answers]) part.end()
+    this.#wording.end(record)
     this.#ending.see(record)
   }
 

@@ -5,11 +5,17 @@ import type { KnownRecord, RunFacts } from "./RunFacts.ts"
 
 /** A timer may go off a little before the clock says so. */
 const clockMillis = 5
+/** A busy machine may pause between a reading of the clock and the line it is for. */
+const pauseMillis = 5_000
+/** Times are rounded to microseconds. */
+const roundingMillis = 0.001
 
 type Counts = Pick<
   EventData<"run_failed">,
   "turns" | "tool_calls" | "rejected_calls" | "skipped_calls" | "artifacts" | "output_tokens" | "events"
 >
+
+type Times = Pick<EventData<"run_failed">, "model_ms" | "tool_ms" | "total_ms">
 
 export class Ending {
   readonly #findings: Findings
@@ -23,6 +29,7 @@ export class Ending {
   /** `record` is the terminal event. */
   readonly see = (record: KnownRecord) => {
     this.#counts(record.seq, record.data as Counts)
+    this.#times(record.t_ms, record.data as Times)
     this.#rolledBack(record)
     switch (record.event_type) {
       case "run_completed":
@@ -56,6 +63,26 @@ export class Ending {
       const said = data[name as keyof Counts]
       this.#findings.unless(said === count, "T41", () => `${name} is ${said}, the events make it ${count}`)
     }
+  }
+
+  #times(at: number, { model_ms, tool_ms, total_ms }: Times) {
+    const { unless } = this.#findings
+    const { beganAt, counts, toolMillis } = this.#facts
+    unless(
+      Math.abs(tool_ms - toolMillis) <= roundingMillis * (counts.toolCalls + 1),
+      "T41",
+      () => `tool_ms is ${tool_ms}, the executions took ${toolMillis}`
+    )
+    unless(
+      total_ms <= at + clockMillis && total_ms >= at - beganAt - pauseMillis,
+      "T41",
+      () => `total_ms is ${total_ms}, the last line was written at ${at}`
+    )
+    unless(
+      model_ms >= 0 && model_ms <= total_ms + clockMillis,
+      "T41",
+      () => `model_ms is ${model_ms} of ${total_ms} in all`
+    )
   }
 
   #kind(holds: boolean, message: string) {

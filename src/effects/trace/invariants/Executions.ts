@@ -129,6 +129,7 @@ export class Executions {
     const call = this.#call(data.call)
     if (data.effect === "unknown") facts.unknownEffects += 1
     facts.repairs = 0
+    facts.toolMillis += data.duration_ms
     const same =
       call?.execution === "running" && call.step === step && call.sequence === data.call_seq && call.tool === data.tool
     if (!same)

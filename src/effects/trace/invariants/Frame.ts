@@ -35,6 +35,7 @@ export class Frame {
       facts.resumed = record.data
     }
     if (type === "run_started") facts.started ??= record.data
+    if (place === 0) facts.beganAt = record.t_ms
     if (type === "provenance") {
       for (const { ledger, name, risk } of record.data.tools) facts.tools.set(name, { ledger, risk })
     }

@@ -30,7 +30,7 @@ export const invariants = {
   T27: "call_seq counts executions 1, 2, 3, …, and the step is named after it.",
   T28: "Calls run by the run's policy: only the first, one after another in order, or reads side by side.",
   T29: "Every call of a kept turn gets exactly one answer, in call order, all committed or all not, when all work has ended.",
-  T30: "An answer says what happened to its call; only a call that nothing happened to is skipped.",
+  T30: "An answer says what happened to its call, in the words of its outcome; only a call that nothing happened to is skipped.",
   T31: "A malformed turn gets exactly one feedback, committed or not.",
   T32: "A late outcome follows an execution that was given up, once.",
   T33: "An artifact belongs to a running call, or keeps the whole of a long result; its id and the finish event agree with it.",
@@ -41,10 +41,12 @@ export const invariants = {
   T38: "No turn starts after more repairs in a row than the limit.",
   T39: "No work starts after the wall time; no deadline is longer than its limit.",
   T40: "No answer is longer than the limit.",
-  T41: "The terminal event's counts equal the events.",
-  T42: "The terminal event agrees with what happened before it.",
+  T41: "The terminal event's counts and times equal the events.",
+  T42: "The terminal event agrees with what happened before it; a final text is what the last turn says.",
   T43: "A limit that was hit was reached.",
-  T44: "The point of a cancellation agrees with the work that was open."
+  T44: "The point of a cancellation agrees with the work that was open.",
+  T45: "All events of a call name the same tool.",
+  T46: "An execution's payload makes an answer of payload_bytes; a failed one's names its kind."
 } as const
 
 export type InvariantId = keyof typeof invariants

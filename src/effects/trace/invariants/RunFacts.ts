@@ -140,6 +140,10 @@ export class RunFacts {
   validatedCalls = 0
   unknownEffects = 0
   lastSequence = 0
+  /** Milliseconds that executions took. */
+  toolMillis = 0
+  /** When the first line was written. */
+  beganAt = 0
   terminal: string | undefined
   readonly counts = { turns: 0, toolCalls: 0, rejected: 0, skipped: 0, artifacts: 0, outputTokens: 0 }
 

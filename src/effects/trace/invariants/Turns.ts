@@ -167,6 +167,8 @@ export class Turns {
       this.#findings.add("T18", `something was read in step ${step}, and no turn finished there`)
     if (data.action === "tool_calls" && data.count === 0)
       this.#findings.add("T18", "calls were read, and there are none")
+    if (data.action === "final_text" && data.count > 0)
+      this.#findings.add("T18", `a final text was read, and ${data.count} calls`)
     if (turn === undefined) return
     turn.state = "parsed"
     turn.action = data
