@@ -8,6 +8,7 @@ import { calculate, handleCalculate } from "./calculate.ts"
 import { clarify, handleClarify } from "./clarify.ts"
 import { echo, handleEcho } from "./echo.ts"
 import { fail, handleFail } from "./fail.ts"
+import { handleImageFixture, imageFixture } from "./image_fixture.ts"
 import { handleListFiles, listFiles } from "./list_files.ts"
 import { handleLookup, lookup } from "./lookup.ts"
 import { handleReadTextFile, readTextFile } from "./read_text_file.ts"
@@ -25,6 +26,7 @@ export const toolkit = Toolkit.make(
   writeArtifact,
   clarify,
   echo,
+  imageFixture,
   fail,
   slow
 )
@@ -38,6 +40,7 @@ export const handlers = {
   write_artifact: handleWriteArtifact,
   clarify: handleClarify,
   echo: handleEcho,
+  image_fixture: handleImageFixture,
   fail: handleFail,
   slow: handleSlow
 }

@@ -1,6 +1,7 @@
 import * as fs from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { crc32, inflateSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { registry } from "../../../src/tools/builtin/index.ts"
@@ -70,8 +71,8 @@ describe("the tools that come with the package", () => {
     Effect.gen(function* () {
       const { tools } = yield* registry
       for (const { contract, name } of tools) {
-        assert.strictEqual(contract.risk, name === "write_artifact" ? "local-write" : "read", name)
-        assert.strictEqual(contract.ledger, name === "write_artifact" ? "atomic" : "none", name)
+        assert.strictEqual(contract.risk, ["write_artifact", "image_fixture"].includes(name) ? "local-write" : "read", name)
+        assert.strictEqual(contract.ledger, ["write_artifact", "image_fixture"].includes(name) ? "atomic" : "none", name)
         assert.strictEqual(contract.asksUser, name === "clarify", name)
       }
     })
@@ -164,6 +165,35 @@ describe("the tools that come with the package", () => {
       }
       assert.deepInclude(yield* call("write_artifact", { name: "x".repeat(128), content: "x" }), { _tag: "Succeeded" })
       assert.deepInclude(yield* call("write_artifact", { name: "a.md", content: "" }), { kind: "invalid_arguments" })
+    })
+  )
+
+  it.effect("image_fixture publishes a real PNG whose pixels depend on the seed alone", () =>
+    Effect.gen(function* () {
+      const bytesOf = Effect.fnUntraced(function* (seed?: number) {
+        const outcome = yield* call("image_fixture", { name: "a.png", ...(seed === undefined ? {} : { seed }) })
+        assert.strictEqual(outcome._tag, "Succeeded")
+        const [artifact] = outcome._tag === "Succeeded" ? outcome.artifacts : []
+        assert.strictEqual(artifact?.mediaType, "image/png")
+        return Buffer.from(artifact!.bytes)
+      })
+      const first = yield* bytesOf()
+      assert.deepStrictEqual(first, yield* bytesOf(0))
+      assert.notDeepEqual(first, yield* bytesOf(7))
+      assert.strictEqual(first.subarray(1, 4).toString(), "PNG")
+      assert.deepStrictEqual([first.readUInt32BE(16), first.readUInt32BE(20)], [8, 8])
+      const length = first.readUInt32BE(33)
+      // A row is its filter byte and eight pixels of three bytes.
+      assert.strictEqual(inflateSync(first.subarray(41, 41 + length)).length, 8 * 25)
+      assert.strictEqual(first.readUInt32BE(41 + length), crc32(first.subarray(37, 41 + length)))
+    })
+  )
+
+  it.effect("image_fixture refuses a name that is not a PNG's", () =>
+    Effect.gen(function* () {
+      for (const name of ["a.jpg", "png", "../a.png", ".png"]) {
+        assert.deepInclude(yield* call("image_fixture", { name }), { kind: "invalid_arguments" })
+      }
     })
   )
 
