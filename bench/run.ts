@@ -12,7 +12,7 @@ const suites: Readonly<Record<string, () => Promise<Figures>>> = {
   ledger: async () => ({ ...(await (await import("./ledger.bench.ts")).ledgerBench()) }),
   sessions: async () => (await import("./sessions.bench.ts")).sessionsBench(),
   validate: async () => (await import("./validate.bench.ts")).validateBench(),
-  codecs: async () => (await import("./codecs.bench.ts")).turnOf(),
+  codecs: async () => (await import("./codecs.bench.ts")).(),
   startup: async () => (await import("./startup.bench.ts")).startupBench(),
   engine: async () => (await import("./engine.bench.ts")).engineBench()
 }
