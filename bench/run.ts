@@ -12,7 +12,14 @@ const suites: Readonly<Record<string, () => Promise<Figures>>> = {
   ledger: async () => ({ ...(await (await import("./ledger.bench.ts")).ledgerBench()) }),
   sessions: async () => (await import("./sessions.bench.ts")).sessionsBench(),
   validate: async () => (await import("./validate.bench.ts")).validateBench(),
-  codecs: async () => (await import("./codecs.bench.ts")).(),
+  codecs: async () => {
+    const speeds = await (await import("./codecs.bench.ts")).codecs()
+    const figures = Object.entries(speeds).flatMap(([id, { calls, plain }]) => [
+      [`${id} plain MB/s`, plain] as const,
+      [`${id} calls MB/s`, calls] as const
+    ])
+    return Object.fromEntries(figures)
+  },
   startup: async () => (await import("./startup.bench.ts")).startupBench(),
   engine: async () => (await import("./engine.bench.ts")).engineBench()
 }

@@ -71,8 +71,16 @@ describe("the tools that come with the package", () => {
     Effect.gen(function* () {
       const { tools } = yield* registry
       for (const { contract, name } of tools) {
-        assert.strictEqual(contract.risk, ["write_artifact", "image_fixture"].includes(name) ? "local-write" : "read", name)
-        assert.strictEqual(contract.ledger, ["write_artifact", "image_fixture"].includes(name) ? "atomic" : "none", name)
+        assert.strictEqual(
+          contract.risk,
+          ["write_artifact", "image_fixture"].includes(name) ? "local-write" : "read",
+          name
+        )
+        assert.strictEqual(
+          contract.ledger,
+          ["write_artifact", "image_fixture"].includes(name) ? "atomic" : "none",
+          name
+        )
         assert.strictEqual(contract.asksUser, name === "clarify", name)
       }
     })
