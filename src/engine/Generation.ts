@@ -9,10 +9,20 @@ export interface Sampling {
   readonly seed: number
 }
 
-/** What reasoning may cost. When it is used up the engine closes the block in the model's place. */
-export interface ThinkingBudget {
+/** What stands around reasoning, and what the engine writes in the model's place when the budget is used up. */
+export interface ThinkingBounds {
   readonly open: string
   readonly close: string
+  /** Reasoning may begin anywhere in the turn, not only at its beginning. */
+  readonly anywhere?: boolean
+  /** What closes it. Absent: `close` on a line of its own. */
+  readonly closing?: string
+  /** What is written if reasoning begins once more after that. Absent: nothing. */
+  readonly again?: string
+}
+
+/** What reasoning may cost. When it is used up the engine closes the block in the model's place. */
+export interface ThinkingBudget extends ThinkingBounds {
   /** The prompt began the block. */
   readonly opened: boolean
   /** At least 1. */

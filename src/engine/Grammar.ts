@@ -6,6 +6,7 @@
 import type { ToolSpec } from "../tools/ToolCall.ts"
 import { choice, literal, Rules } from "./grammar/Gbnf.ts"
 import { JsonValues } from "./grammar/JsonValues.ts"
+import { json, type Spelling } from "./grammar/Spelling.ts"
 import { xmlArguments } from "./grammar/XmlArguments.ts"
 
 /** A keyword of a tool's schema that its grammar does not enforce. In brackets: no keyword, but what it amounts to. */
@@ -39,6 +40,8 @@ export interface CallGrammar {
   readonly closer: string
   /** The bracket a call's JSON begins with: from there strings and brackets are followed. Without, the closer counts anywhere. */
   readonly bracket?: "{" | "["
+  /** Stands before and after each string, in place of JSON's quotes and escapes: the closer counts outside of two of them. */
+  readonly quote?: string
   /** What stands around reasoning, which is never searched; `opened`: the prompt began it. */
   readonly reasoning?: { readonly open: string; readonly close: string; readonly opened: boolean }
 }
@@ -49,13 +52,14 @@ export interface CompiledGrammar {
 }
 
 /** Arguments objects of all tools, as expressions over shared rules. Tools that nothing fits are left out and told. */
-interface Arguments {
+export interface Arguments {
   readonly rules: Rules
   readonly tools: ReadonlyArray<{ readonly name: string; readonly body: string }>
   readonly notCarried: ReadonlyArray<NotCarried>
 }
 
-const argumentsOf = (tools: ReadonlyArray<ToolSpec>, form: "json" | "xml"): Arguments => {
+/** The arguments in a spelling of values, or as parameter blocks. */
+export const argumentsOf = (tools: ReadonlyArray<ToolSpec>, form: Spelling | "xml"): Arguments => {
   const rules = new Rules()
   const told = new Map<string, NotCarried>()
   const out: Array<{ readonly name: string; readonly body: string }> = []
@@ -63,19 +67,21 @@ const argumentsOf = (tools: ReadonlyArray<ToolSpec>, form: "json" | "xml"): Argu
     const missed = (pointer: string, keyword: string): void => {
       told.set(JSON.stringify([name, pointer, keyword]), { tool: name, pointer, keyword })
     }
-    const body = form === "json" ? jsonArguments(rules, parameters, missed) : xmlArguments(rules, parameters, missed)
+    const body =
+      form === "xml" ? xmlArguments(rules, parameters, missed) : objectArguments(rules, parameters, missed, form)
     if (body === undefined) missed("", "(no arguments fit)")
     else out.push({ name, body: rules.add(body) })
   }
   return { rules, tools: out, notCarried: [...told.values()] }
 }
 
-const jsonArguments = (
+const objectArguments = (
   rules: Rules,
   parameters: ToolSpec["parameters"],
-  missed: (pointer: string, keyword: string) => void
+  missed: (pointer: string, keyword: string) => void,
+  spelling: Spelling
 ): string | undefined => {
-  const values = new JsonValues(rules, parameters, missed)
+  const values = new JsonValues(rules, parameters, missed, spelling)
   const parts = values
     .shapesOf({ pointer: "", schema: parameters })
     .flatMap((shape) => (shape.type === "object" ? (values.object(shape, 1) ?? []) : []))
@@ -113,7 +119,7 @@ const nameAndArguments = (
 
 /** Calls as JSON objects with a name and arguments between marks. */
 export const jsonCalls = (tools: ReadonlyArray<ToolSpec>, syntax: JsonCallSyntax): CompiledGrammar | undefined => {
-  const { notCarried, rules, tools: callable } = argumentsOf(tools, "json")
+  const { notCarried, rules, tools: callable } = argumentsOf(tools, json)
   if (callable.length === 0) return undefined
   const [before, after] = syntax.around ?? ["", ""]
   const call = rules.add(
@@ -147,7 +153,7 @@ export const headedCalls = (
     readonly closer?: string
   }
 ): CompiledGrammar | undefined => {
-  const { notCarried, rules, tools: callable } = argumentsOf(tools, "json")
+  const { notCarried, rules, tools: callable } = argumentsOf(tools, json)
   if (callable.length === 0) return undefined
   const [before, separator, end] = syntax.parts
   const call = rules.add(
@@ -184,7 +190,7 @@ export const bareCalls = (
     readonly tag?: { readonly text: string; readonly key: "arguments" | "parameters" }
   }
 ): CompiledGrammar | undefined => {
-  const { notCarried, rules, tools: callable } = argumentsOf(tools, "json")
+  const { notCarried, rules, tools: callable } = argumentsOf(tools, json)
   if (callable.length === 0) return undefined
   const openers = callable.flatMap(({ body, name }) => {
     const root = rules.add(`${body} ${space} "}"`)

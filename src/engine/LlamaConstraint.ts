@@ -2,7 +2,7 @@
  * Holds a turn to a grammar from where a call begins to where it ends. The library asks for the grammar's state before each
  * token; nothing in that answer can throw. One constraint serves one attempt at a turn.
  */
-import type { LlamaGrammar, LlamaGrammarEvaluationState, LlamaModel } from "node-llama-cpp"
+import type { LlamaGrammar, LlamaGrammarEvaluationState, LlamaModel, Token } from "node-llama-cpp"
 import { EngineError } from "./EngineError.ts"
 import type { CallGrammar, CallOpener } from "./Grammar.ts"
 import { CallWatch } from "./grammar/CallWatch.ts"
@@ -51,13 +51,17 @@ export class Constraints {
     return made
   }
 
-  /** A mark that is one token of the vocabulary is written as that token, not in pieces. */
+  /**
+   * A mark that is one token of the vocabulary is written as that token, not in pieces. One that ends the turn is left
+   * out: no grammar may name such a token, and behind a complete one the sampler allows nothing else.
+   */
   #marks({ marks }: CallGrammar): string {
     const { guard, encode } = this.parts.tokenizer
     return Object.entries(marks)
       .map(([name, text]) => {
         const ids = encode(text, true, false)
-        return `${name} ::= ${ids.length === 1 && guard.ids.has(ids[0]!) ? `<[${ids[0]}]>` : literal(text)}\n`
+        if (ids.length !== 1 || !guard.ids.has(ids[0]!)) return `${name} ::= ${literal(text)}\n`
+        return `${name} ::= ${this.parts.model.isEogToken(ids[0] as Token) ? '""' : `<[${ids[0]}]>`}\n`
       })
       .join("")
   }

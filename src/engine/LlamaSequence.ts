@@ -11,7 +11,7 @@ import type { EndReason, Sampling } from "./Generation.ts"
 import type { CallConstraint } from "./LlamaConstraint.ts"
 import { type Control, Stopped } from "./LlamaControl.ts"
 import { suspect } from "./LlamaFaults.ts"
-import type { ThinkClock } from "./LlamaThinking.ts"
+import type { TokenClock } from "./LlamaThinking.ts"
 
 /** A place to come back to. */
 export interface Mark {
@@ -47,7 +47,7 @@ export interface SequenceOptions {
 /** The token and what closes the reasoning behind it, where that is due. */
 const closing = (
   token: number,
-  thinking: ThinkClock | undefined,
+  thinking: TokenClock | undefined,
   constraint: CallConstraint | undefined
 ): ReadonlyArray<number> | undefined => {
   const close = thinking?.take(token)
@@ -163,7 +163,7 @@ export class LlamaSequence {
     cancel: Cancel,
     onToken: (token: number) => boolean,
     constraint?: CallConstraint,
-    thinking?: ThinkClock
+    thinking?: TokenClock
   ): Promise<EndReason> {
     this.#check()
     const { counters, model } = this.#options

@@ -20,7 +20,7 @@ import type { Constraints } from "./LlamaConstraint.ts"
 import { Stopped } from "./LlamaControl.ts"
 import type { Cancel, Counters, LlamaSequence, Mark } from "./LlamaSequence.ts"
 import { type Detokenize, TurnText } from "./LlamaText.ts"
-import { ThinkClock } from "./LlamaThinking.ts"
+import { TokenClock } from "./LlamaThinking.ts"
 import type { ModelSession } from "./Model.ts"
 import type { Segment, Span } from "./Prompt.ts"
 
@@ -290,7 +290,7 @@ class Speculation {
     const thinking =
       request.thinking === undefined
         ? undefined
-        : new ThinkClock(request.thinking, constraints.parts, sequence.last(16))
+        : new TokenClock(request.thinking, constraints.parts, sequence.last(16))
     const text = new TurnText(detokenize, request.stops, sequence.last(4), (piece, tokens) => {
       this.#tell({ _tag: "Piece", text: piece, tokens })
     })

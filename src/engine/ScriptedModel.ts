@@ -11,6 +11,7 @@ import { EngineError, type EngineReason } from "./EngineError.ts"
 import type { EndReason, GenerationEvent, TurnRequest } from "./Generation.ts"
 import { Model, type ModelIdentity, type ModelSession } from "./Model.ts"
 import type { Segment, Span } from "./Prompt.ts"
+import { type Scene, withBudget } from "./ScriptedThinking.ts"
 
 /** What goes wrong, and before which token of the turn (0: before the first). */
 export interface ScriptedFault {
@@ -20,6 +21,8 @@ export interface ScriptedFault {
 }
 
 export interface ScriptedTurn {
+  /** What the model writes once its reasoning was closed for it. Absent: the text behind the reasoning's own end. */
+  readonly onceClosed?: string
   /** Raw model text, without the end-of-turn token. An array says where the tokens end. */
   readonly text: string | ReadonlyArray<string>
   /** How the turn ends if `maxTokens` does not end it first. Default `eog`. */
@@ -133,9 +136,8 @@ class ScriptedSession {
       if (this.#length + size + request.maxTokens > this.#capacity) {
         return Stream.fail(this.#overflow(size + request.maxTokens))
       }
-      const tokens = typeof scripted.text === "string" ? pieces(scripted.text) : scripted.text
-      const shown = tokens.slice(0, request.maxTokens)
-      const end = tokens.length > request.maxTokens ? "length" : (scripted.stop ?? "eog")
+      const { shown, whole, ...closed } = sceneOf(scripted, request)
+      const end = whole ? (scripted.stop ?? "eog") : "length"
       const usage = {
         prefillTokens: size,
         outputTokens: shown.length,
@@ -145,7 +147,7 @@ class ScriptedSession {
       const before = continued ?? { tokens: 0, text: "" }
       const open = opening.map((segment) => segment.text).join("")
       this.#turn = { tokens: before.tokens + size + shown.length, text: before.text + open + shown.join("") }
-      return play(scripted, shown, { _tag: "End", reason: end, usage }).pipe(
+      return play(scripted, shown, { _tag: "End", reason: end, usage, ...closed }).pipe(
         Stream.onExit((exit) =>
           Effect.sync(() => {
             if (Exit.isFailure(exit)) this.#turn = undefined
@@ -176,6 +178,21 @@ class ScriptedSession {
     length: Effect.sync(() => this.#length),
     measure: (segments) => Effect.succeed(sizeOf(segments))
   })
+}
+
+/** What a turn comes to under the limits of a request. */
+const sceneOf = (
+  scripted: ScriptedTurn,
+  { maxTokens, thinking }: TurnRequest
+): { readonly shown: ReadonlyArray<string>; readonly whole: boolean; readonly thinkClosed?: number } => {
+  const written = typeof scripted.text === "string" ? pieces(scripted.text) : scripted.text
+  const scene: Scene =
+    thinking === undefined ? { tokens: written } : withBudget(written, thinking, pieces, scripted.onceClosed)
+  const { closed, tokens } = scene
+  const reached = closed !== undefined && closed.from <= maxTokens
+  // What closes the reasoning is written whole, even past the limit.
+  const shown = tokens.slice(0, reached ? Math.max(maxTokens, closed.to) : maxTokens)
+  return { shown, whole: shown.length === tokens.length, ...(reached ? { thinkClosed: closed.count } : {}) }
 }
 
 const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })

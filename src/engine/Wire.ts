@@ -54,6 +54,7 @@ const Grammar = Schema.Struct({
   marks: Schema.Record(Schema.String, Schema.String),
   closer: Schema.String,
   bracket: Schema.optionalKey(Schema.Literals(["{", "["])),
+  quote: Schema.optionalKey(Schema.String),
   reasoning: Schema.optionalKey(Schema.Struct({ open: Schema.String, close: Schema.String, opened: Schema.Boolean }))
 })
 
@@ -69,7 +70,15 @@ const Request = Schema.Struct({
   stops: Schema.Array(Schema.String),
   grammar: Schema.optionalKey(Grammar),
   thinking: Schema.optionalKey(
-    Schema.Struct({ open: Schema.String, close: Schema.String, opened: Schema.Boolean, maxTokens: Count })
+    Schema.Struct({
+      open: Schema.String,
+      close: Schema.String,
+      anywhere: Schema.optionalKey(Schema.Boolean),
+      closing: Schema.optionalKey(Schema.String),
+      again: Schema.optionalKey(Schema.String),
+      opened: Schema.Boolean,
+      maxTokens: Count
+    })
   )
 })
 

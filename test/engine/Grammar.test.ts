@@ -16,6 +16,11 @@ import { schemas } from "../kit/schemas.ts"
 const codecs: ReadonlyArray<Codec> = ids.map((id) => Result.getOrThrow(byId(id)))
 const able = codecs.filter((codec) => codec.grammar !== undefined)
 
+/** Families whose calls are free, and why. */
+const free: Readonly<Record<string, string>> = {}
+/** Calls that are made of each family's grammars. */
+const calls = 1000
+
 const notCarried = (parameters: JsonObject, id = "qwen2.5"): ReadonlyArray<Omit<NotCarried, "tool">> => {
   const made = Result.getOrThrow(byId(id)).grammar!([tool("t", parameters)])
   return (made?.notCarried ?? []).map(({ keyword, pointer }) => ({ keyword, pointer }))
@@ -25,12 +30,8 @@ const notCarried = (parameters: JsonObject, id = "qwen2.5"): ReadonlyArray<Omit<
 const offers = (codec: Codec, tools: ReadonlyArray<ToolSpec>, name: string, args: JsonObject): boolean => {
   const { grammar } = codec.grammar!(tools)!
   const id = codec.id.startsWith("mistral") ? { id: "abcdefghi" } : {}
-  const call = flatten(
-    codec.written(
-      { role: "assistant", content: "", calls: [{ name, arguments: args, ...id }] },
-      { tools, thinking: false }
-    )
-  )
+  const turn = { role: "assistant", content: "", calls: [{ name, arguments: args, ...id }] } as const
+  const call = flatten([...codec.written(turn, { tools, thinking: false }), ...(codec.closingAfterCalls ?? [])])
   return grammar.openers.some(({ root, text }) => {
     const from = call.indexOf(text)
     return from >= 0 && new Gbnf(withMarks(grammar)).matches(root, call.slice(from + text.length))
@@ -41,28 +42,34 @@ for (const codec of able) {
   describe(codec.id, () => {
     it.effect("every text of a grammar is one call that validates, and its end is seen", () =>
       Effect.gen(function* () {
-        for (const [name, schema] of Object.entries(schemas)) {
+        const usable = Object.entries(schemas).flatMap(([name, schema]) => {
           const tools = [tool(name, schema), tool("other")]
           const made = codec.grammar!(tools)!
-          if (made.notCarried.length > 0) continue
+          return made.notCarried.length > 0 ? [] : [{ name, schema, tools, made }]
+        })
+        assert.isAtLeast(usable.length, 6)
+        let written = 0
+        for (const { made, name, schema, tools } of usable) {
           const grammar = new Gbnf(withMarks(made.grammar))
           const checker = yield* JsonSchema.compile(schema)
-          for (let seed = 1; seed <= 60; seed++) {
+          for (let seed = 1; seed <= Math.ceil(calls / usable.length); seed++) {
             const opener = made.grammar.openers[seed % made.grammar.openers.length]!
-            const written = opener.text + grammar.generate(opener.root, seeded(seed * 31 + name.length))
-            const { action } = parsePieces(codec, [written], { tools })
-            assert.strictEqual(action._tag, "ToolCalls", JSON.stringify({ name, written, action }))
+            const text = opener.text + grammar.generate(opener.root, seeded(seed * 31 + name.length))
+            const { action } = parsePieces(codec, [text], { tools })
+            assert.strictEqual(action._tag, "ToolCalls", JSON.stringify({ name, text, action }))
             if (action._tag !== "ToolCalls") continue
+            written += 1
             for (const call of action.calls) {
               if (call.name !== name) continue
               const checked = checker.check(call.arguments)
-              if (Result.isFailure(checked)) assert.fail(JSON.stringify({ written, problems: checked.failure }))
+              if (Result.isFailure(checked)) assert.fail(JSON.stringify({ text, problems: checked.failure }))
             }
             const watch = new CallWatch(made.grammar)
-            const seen = units(written).map((unit) => watch.take(unit)._tag)
-            assert.strictEqual(seen.indexOf("released"), seen.length - 1, written)
+            const seen = units(text).map((unit) => watch.take(unit)._tag)
+            assert.strictEqual(seen.indexOf("released"), seen.length - 1, text)
           }
         }
+        assert.isAtLeast(written, calls)
       })
     )
 
@@ -97,6 +104,75 @@ for (const codec of able) {
     })
   })
 }
+
+describe("the families", () => {
+  it("all have a grammar of their calls, or a reason why not", () => {
+    const without = codecs.filter((codec) => codec.grammar === undefined).map((codec) => codec.id)
+    assert.sameMembers(without, Object.keys(free))
+    for (const id of ids) assert.isDefined(able.find((codec) => codec.id === id) ?? free[id], id)
+  })
+})
+
+const textTool = (schema: JsonObject) => [tool("t", { type: "object", properties: { a: schema }, required: ["a"] })]
+
+describe("strings that a reader could take for marks", () => {
+  it("are offered to gpt-oss with the mark's first letter escaped, and not as they are", () => {
+    const codec = Result.getOrThrow(byId("gpt-oss"))
+    for (const schema of [{ type: "string" }, { type: "string", maxLength: 30 }]) {
+      const { grammar } = codec.grammar!(textTool(schema))!
+      const gbnf = new Gbnf(withMarks(grammar))
+      const head = "functions.t<|channel|>commentary json<|message|>"
+      const fits = (value: string) => gbnf.matches(grammar.openers[2]!.root, `${head}{"a": "${value}"}<|call|>`)
+      assert.isTrue(fits("a < b | c > d << |"))
+      assert.isTrue(fits("\\u003c|end|>"))
+      assert.isFalse(fits("x<|end|>y"))
+      assert.isFalse(fits("<<|call|>"))
+      assert.strictEqual(fits("f <| x"), !("maxLength" in schema))
+    }
+    const listed = codec.grammar!(textTool({ enum: ["<|start|>"] }))!.grammar.rules
+    assert.include(listed, "\\\\u003c|start|>")
+  })
+
+  for (const [id, quote] of [
+    ["gemma4", '<|"|>'],
+    ["functiongemma", "<escape>"]
+  ] as const) {
+    it(`are offered to ${id} as they are, but for its own quote`, () => {
+      const codec = Result.getOrThrow(byId(id))
+      for (const value of ["</tool_call>", '"{[,:', "<tool_call|> <end_function_call>", "<<", quote.slice(0, -1)]) {
+        assert.isTrue(offers(codec, textTool({ type: "string" }), "t", { a: value }), value)
+      }
+      for (const schema of [{ type: "string" }, { type: "string", maxLength: 40 }] as const) {
+        assert.isFalse(offers(codec, textTool(schema), "t", { a: `x${quote}y` }))
+      }
+      assert.isFalse(offers(codec, textTool({ type: "string", maxLength: 3 }), "t", { a: "abcd" }))
+      assert.isFalse(offers(codec, textTool({ type: "string", minLength: 3 }), "t", { a: "ab" }))
+    })
+
+    it(`write keys as ${id} does: sorted, bare, and none that could not be read back`, () => {
+      const codec = Result.getOrThrow(byId(id))
+      const open = tool("t", { type: "object", properties: { b: {}, A: {}, "x y": {} }, additionalProperties: true })
+      assert.isTrue(offers(codec, [open], "t", { b: [1, { k: null }], A: "x", "x y": true, zzz: -1.5 }))
+      assert.isFalse(offers(codec, [open], "t", { "": 1 }))
+      const made = codec.grammar!([
+        tool("t", { type: "object", properties: { "a:b": { type: "string" }, c: { const: quote } } })
+      ])!
+      assert.deepStrictEqual(made.notCarried, [
+        { tool: "t", pointer: "/properties/a:b", keyword: "(its name cannot be written)" }
+      ])
+      assert.isUndefined(codec.grammar!([tool("t", { type: "object", properties: { "a:b": {} }, required: ["a:b"] })]))
+    })
+  }
+
+  it("are told of where their length is more than can be counted", () => {
+    const long = textTool({ type: "string", maxLength: 1500 })
+    const listed = (id: string) => Result.getOrThrow(byId(id)).grammar!(long)!.notCarried
+    assert.deepStrictEqual(listed("qwen2.5"), [])
+    for (const id of ["gpt-oss", "gemma4", "functiongemma"]) {
+      assert.deepStrictEqual(listed(id), [{ tool: "t", pointer: "/properties/a", keyword: "maxLength" }])
+    }
+  })
+})
 
 describe("keywords that a grammar cannot carry", () => {
   it("are listed with their place", () => {

@@ -6,7 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { afterAll, describe } from "vitest"
 import { makeWorker } from "../../src/actors/Inference.ts"
-import { ThinkClock } from "../../src/engine/LlamaThinking.ts"
+import { gptOss } from "../../src/engine/codecs/GptOss.ts"
+import { TokenClock } from "../../src/engine/LlamaThinking.ts"
 import { control, text } from "../../src/engine/Prompt.ts"
 import { makeGguf } from "../kit/gguf.ts"
 
@@ -14,48 +15,31 @@ const directory = Fs.mkdtempSync(Path.join(Os.tmpdir(), "writ-think-"))
 afterAll(() => Fs.rmSync(directory, { recursive: true, force: true }))
 const modelPath = Path.join(directory, "random.gguf")
 Fs.writeFileSync(modelPath, makeGguf({ muteEog: true }))
+const harmonyPath = Path.join(directory, "harmony.gguf")
+const harmony = ["<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|call|>", "<|return|>"]
+Fs.writeFileSync(harmonyPath, makeGguf({ muteEog: true, wellFormed: true, controls: harmony, vocabulary: 320 }))
 
 const tags = { open: "<think>", close: "</think>" }
 
-/** One token a character. */
-const clockOver = (opened: boolean, maxTokens: number) => {
-  const clock = new ThinkClock(
-    { ...tags, opened, maxTokens },
-    {
-      tokenizer: {
-        guard: { find: () => -1, ids: new Set() },
-        encode: (value) => Array.from(value, (one) => one.charCodeAt(0))
+describe("a budget of reasoning over tokens", () => {
+  it("is spent by the text of the tokens, and what closes it comes back as tokens", () => {
+    const clock = new TokenClock(
+      { ...tags, opened: true, maxTokens: 3 },
+      {
+        tokenizer: {
+          guard: { find: () => -1, ids: new Set() },
+          encode: (value) => Array.from(value, (one) => one.charCodeAt(0))
+        },
+        detokenize: (tokens) => String.fromCharCode(...tokens)
       },
-      detokenize: (tokens) => String.fromCharCode(...tokens)
-    },
-    []
-  )
-  return { clock, take: (written: string) => Array.from(written, (one) => clock.take(one.charCodeAt(0))) }
-}
-
-describe("a budget of reasoning", () => {
-  it("counts from where the block begins, and closes it once", () => {
-    const { clock, take } = clockOver(false, 3)
-    assert.deepStrictEqual(new Set(take(" <think")), new Set([undefined]))
-    // The tag's last character is inside the block already.
+      []
+    )
+    const written = Array.from("abcd", (one) => clock.take(one.charCodeAt(0)))
     assert.deepStrictEqual(
-      take(">ab").map((close) => close && String.fromCharCode(...close)),
-      [undefined, undefined, "\n</think>\n\n"]
+      written.map((close) => close && String.fromCharCode(...close)),
+      [undefined, undefined, "\n</think>\n\n", undefined]
     )
     assert.strictEqual(clock.closed, 3)
-    assert.deepStrictEqual(new Set(take("and on and on")), new Set([undefined]))
-  })
-
-  it("is not touched by a turn that closes its block or begins none", () => {
-    for (const [opened, written] of [
-      [true, "a</think>and a long answer <think> that mentions the tag"],
-      [false, "an answer <think> that mentions the tag"],
-      [false, "<think></think>answer"]
-    ] as const) {
-      const { clock, take } = clockOver(opened, 16)
-      take(written)
-      assert.isUndefined(clock.closed, written)
-    }
   })
 
   it.live(
@@ -91,6 +75,44 @@ describe("a budget of reasoning", () => {
         assert.include(written, "\n</think>\n\n")
         yield* session.keep([control("<|im_end|>\n")])
         assert.isAbove(yield* session.length, 40)
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
+  it.live(
+    "ends the reasoning of gpt-oss with its own tokens and begins the answer, which the reader reads as a legal turn",
+    () =>
+      Effect.gen(function* () {
+        const { model } = yield* makeWorker({ modelPath: harmonyPath, threads: 1, gpu: false, contextTokens: 512 })
+        const session = yield* model.session
+        yield* session.commit(gptOss.user("Go."))
+        const bounds = gptOss.thinking!({ tools: [] })
+        const request = {
+          maxTokens: 40,
+          sampling: { temperature: 1, topK: 40, topP: 0.95, seed: 5 },
+          stops: [],
+          thinking: { ...bounds, opened: true, maxTokens: 10 }
+        }
+        const header = "<|channel|>analysis<|message|>"
+        const events = yield* Stream.runCollect(
+          session.turn([...gptOss.opening({ tools: [] }), control(header)], request)
+        )
+        const written = events.flatMap((event) => (event._tag === "Piece" ? [event.text] : [])).join("")
+        const ids = events.flatMap((event) => (event._tag === "Piece" ? event.tokens : []))
+        const end = events.at(-1)
+        assert.strictEqual(end?._tag === "End" ? end.thinkClosed : undefined, 10)
+        const close = yield* model.tokenize([control("<|end|><|start|>assistant<|channel|>final<|message|>")])
+        for (const mark of harmony.slice(0, 4)) assert.lengthOf(yield* model.tokenize([control(mark)]), 1)
+        assert.deepStrictEqual(ids.slice(10, 10 + close.length), close)
+        const parser = gptOss.parser({ tools: [] })
+        parser.push(header + written)
+        const { action } = parser.end("length")
+        assert.strictEqual(action._tag, "FinalText")
+        if (action._tag !== "FinalText") return
+        const [thought, answer] = written.split("<|end|><|start|>assistant<|channel|>final<|message|>")
+        assert.strictEqual(action.reasoning, thought!.trim())
+        assert.strictEqual(action.text, answer)
+        yield* session.keep(gptOss.closing)
       }).pipe(Effect.scoped),
     120_000
   )

@@ -3,6 +3,7 @@ import * as Result from "effect/Result"
 import { readObject } from "./BraceText.ts"
 import { broken, type Frame, type FrameEnd, openFrame } from "./Dialect.ts"
 import { checkName } from "./Envelope.ts"
+import { MarkerSearch, type MarkerTable, markerTable } from "./MarkerSearch.ts"
 import { heldBack, type Window } from "./Window.ts"
 
 export interface BraceMarks {
@@ -15,17 +16,19 @@ export class BraceFrame implements Frame {
   readonly #marks: BraceMarks
   readonly #parts: Array<string> = []
   #start: number | undefined
+  readonly #search: MarkerSearch
   #inString = false
 
   constructor(marks: BraceMarks) {
     this.#marks = marks
+    this.#search = new MarkerSearch(tableOf(marks))
   }
 
   read(window: Window): FrameEnd | undefined {
     this.#start ??= window.position
     const { closer, opener, quote } = this.#marks
     for (;;) {
-      const found = this.#inString ? nearest(window, [quote]) : nearest(window, [quote, closer, opener])
+      const found = this.#next(window)
       if (found === undefined) {
         const tokens = this.#inString ? [quote] : [quote, closer, opener]
         const held = window.ending === undefined ? heldBack(window.rest, tokens) : 0
@@ -41,6 +44,16 @@ export class BraceFrame implements Frame {
       this.#parts.push(quote)
       this.#inString = !this.#inString
     }
+  }
+
+  /** The next mark; in a string only the one that ends it. All begin alike, so that no search runs past the next. */
+  #next(window: Window): { readonly at: number; readonly token: string } | undefined {
+    const { quote } = this.#marks
+    if (this.#inString) {
+      const at = window.text.indexOf(quote, window.at)
+      return at < 0 ? undefined : { at, token: quote }
+    }
+    return this.#search.find(window.text, window.at) ? { at: this.#search.at, token: this.#search.marker } : undefined
   }
 
   #keep(window: Window, end: number): void {
@@ -64,15 +77,13 @@ export class BraceFrame implements Frame {
   }
 }
 
-/** The first of the tokens in what is left of the window. */
-const nearest = (
-  window: Window,
-  tokens: ReadonlyArray<string>
-): { readonly at: number; readonly token: string } | undefined => {
-  let best: { readonly at: number; readonly token: string } | undefined
-  for (const token of tokens) {
-    const at = window.text.indexOf(token, window.at)
-    if (at >= 0 && (best === undefined || at < best.at)) best = { at, token }
-  }
-  return best
+/** Prepared once for each family. */
+const tables = new WeakMap<BraceMarks, MarkerTable>()
+
+const tableOf = (marks: BraceMarks): MarkerTable => {
+  const before = tables.get(marks)
+  if (before !== undefined) return before
+  const table = markerTable([marks.quote, marks.closer, marks.opener])
+  tables.set(marks, table)
+  return table
 }

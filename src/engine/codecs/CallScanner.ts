@@ -12,11 +12,11 @@
  */
 import type { ProposedCall } from "../../tools/ToolCall.ts"
 import type { EndReason } from "../Generation.ts"
-import { findBareCall } from "./BareCall.ts"
+import { findBare } from "./BareCall.ts"
 import type { Action, ParserOptions, TurnParser, Visible } from "./Codec.ts"
 import { CodeFence } from "./CodeFence.ts"
-import { type Dialect, type Frame, type Opener, openFrame } from "./Dialect.ts"
-import { type Fault, malformed } from "./Fault.ts"
+import { type Dialect, type Frame, forgedResult, forgedTurn, type Opener, openFrame } from "./Dialect.ts"
+import { type Fault, first, malformed } from "./Fault.ts"
 import { MarkerSearch, type MarkerTable, markerTable, undecided } from "./MarkerSearch.ts"
 import { type SplitPiece, Thinking, trimReasoning } from "./Thinking.ts"
 import { Window } from "./Window.ts"
@@ -145,7 +145,7 @@ export class CallScanner implements TurnParser {
     if (end === undefined) return false
     if (end.prose !== undefined) this.#keep(end.prose, this.#frameStart)
     for (const call of end.calls) this.#calls.push({ ordinal: this.#calls.length, ...call })
-    if (end.fault !== undefined) this.#fault = { ordinal: this.#calls.length, ...end.fault }
+    if (end.fault !== undefined) this.#fault = { ...this.#aboutCall(end.fault.code), ...end.fault }
     this.#frame = undefined
     return true
   }
@@ -225,9 +225,13 @@ export class CallScanner implements TurnParser {
     const stray = this.#dialect.strays.find((candidate) => candidate.text === marker)
     if (stray === undefined) this.#over = { marker, space: [], at }
     else {
-      const aboutCall = stray.code.startsWith("forged") ? {} : { ordinal: this.#calls.length }
-      this.#fault = { code: stray.code, what: stray.what, at, ...aboutCall }
+      this.#fault = { code: stray.code, what: stray.what, at, ...this.#aboutCall(stray.code) }
     }
+  }
+
+  /** What somebody else is made to say is not a matter of one call. */
+  #aboutCall(code: Fault["code"]): { readonly ordinal?: number } {
+    return code.startsWith("forged") ? {} : { ordinal: this.#calls.length }
   }
 
   /** Behind a visible end-of-turn marker nothing may come. */
@@ -239,11 +243,8 @@ export class CallScanner implements TurnParser {
     if (!more) return false
     this.#over = undefined
     if (this.#options.tools.length > 0) {
-      this.#fault = {
-        code: "forged_turn",
-        what: "a turn must not go on after its own end or write another speaker's turn",
-        at: over.at
-      }
+      const answers = over.marker === this.#dialect.answerEnd
+      this.#fault = { ...(answers ? forgedResult : forgedTurn), at: over.at }
     } else this.#keep(over.marker + over.space.join(""), over.at)
     return true
   }
@@ -274,7 +275,9 @@ export class CallScanner implements TurnParser {
       .map((prose) => prose.text)
       .join("")
     const after = texts.filter((prose) => prose.calls > 0)
-    const fault = this.#fault ?? this.#bareCall(texts) ?? this.#unwanted(after) ?? this.#emptiness(before)
+    // A closing tag says more of a call without its opener than the object before it does.
+    const tag = this.#fault?.code === "missing_opener" ? this.#fault : undefined
+    const fault = tag ?? first([this.#fault, this.#bare(texts), this.#unwanted(after)]) ?? this.#emptiness(before)
     if (fault !== undefined) return malformed(fault, this.#dialect.form, this.#turn, this.#calls, reasoning)
     const reasoned = reasoning === "" ? {} : { reasoning }
     if (this.#calls.length === 0) return { _tag: "FinalText", text: before, ...reasoned }
@@ -282,14 +285,17 @@ export class CallScanner implements TurnParser {
     return { _tag: "ToolCalls", calls: this.#calls, textBefore: before, textAfter, ...reasoned }
   }
 
-  #bareCall(
-    texts: ReadonlyArray<{ readonly text: string; readonly start: number; readonly calls: number }>
-  ): Fault | undefined {
-    if (this.#dialect.bare === undefined || this.#options.tools.length === 0) return undefined
-    const names = new Set(this.#options.tools.map((tool) => tool.name))
+  #bare(texts: ReadonlyArray<Prose>): Fault | undefined {
+    const { bare, bareHead, resultType } = this.#dialect
+    if (bare === undefined || this.#options.tools.length === 0) return undefined
+    const tools = new Set(this.#options.tools.map((tool) => tool.name))
     for (const { text, start, calls } of texts) {
-      const at = findBareCall(text, names)
-      if (at >= 0) return { code: "wrong_envelope", what: this.#dialect.bare, at: start + at, ordinal: calls }
+      const found = findBare(text, { tools, head: bareHead, resultType })
+      if (found === undefined) continue
+      const at = start + found.at
+      return found.kind === "result"
+        ? { ...forgedResult, at }
+        : { code: "wrong_envelope", what: bare, at, ordinal: calls }
     }
     return undefined
   }

@@ -3,7 +3,7 @@
  * Rules for what counts as a call, and what is malformed, are the same for every family (docs/codecs.md).
  */
 import type { ProposedCall, ToolSpec } from "../../tools/ToolCall.ts"
-import type { EndReason } from "../Generation.ts"
+import type { EndReason, ThinkingBounds } from "../Generation.ts"
 import type { CompiledGrammar } from "../Grammar.ts"
 import type { Message } from "../Message.ts"
 import type { Segment } from "../Prompt.ts"
@@ -123,6 +123,8 @@ export interface Codec {
   readonly stops: ReadonlyArray<string>
   /** The tags of a reasoning block, where the family writes them as text. */
   readonly reasoning?: ThinkingTags
+  /** How reasoning is closed in the model's place, where that is not said by `reasoning`. */
+  readonly thinking?: (options: RenderOptions) => ThinkingBounds
   /** What opens a conversation: system text and tools. `undefined` system: the family's own default, if it has one. */
   readonly system: (system: string | undefined, options: RenderOptions) => ReadonlyArray<Segment>
   readonly user: (content: string) => ReadonlyArray<Segment>

@@ -3,7 +3,7 @@
  * its arguments in a code fence; in V3.1 it is a name and the arguments as they are.
  */
 import * as Result from "effect/Result"
-import { isObject, type JsonFault } from "../../tools/JsonText.ts"
+import { isObject, type JsonFault, type JsonObject } from "../../tools/JsonText.ts"
 import { broken, type Frame, type FrameEnd, openFrame } from "./Dialect.ts"
 import { type CallBody, checkName, describeJsonFault, type EnvelopeFault, parsePayloadPrefix } from "./Envelope.ts"
 import { JsonSpan } from "./JsonSpan.ts"
@@ -34,6 +34,7 @@ export class DeepSeekFrame implements Frame {
   #state: State = "between"
   #start = 0
   #name = ""
+  #arguments: JsonObject = {}
   #span = new JsonSpan()
 
   constructor(fenced: boolean) {
@@ -61,20 +62,26 @@ export class DeepSeekFrame implements Frame {
     if (!window.skipSpace()) return "more"
     this.#start = window.position
     if (this.#state === "fence") return this.#token(window, "```", "close", fault.fence)
-    if (this.#state === "close") return this.#token(window, callEnd, "between", fault.unclosed)
+    if (this.#state === "close") return this.#close(window)
     const seen = window.expect(callsEnd)
     if (seen === "yes") return this.#calls.length === 0 ? this.#fail(fault.empty, this.#start) : { calls: this.#calls }
-    if (seen === "maybe" && !callBegin.startsWith(window.rest)) return "more"
+    // Both marks begin alike: what is not a beginning of one may be one of the other.
+    if (seen === "maybe" || window.endsWithin(callsEnd)) return "more"
     return this.#token(window, callBegin, "head", fault.between)
   }
 
   #token(window: Window, token: string, next: State, otherwise: EnvelopeFault): FrameEnd | "more" | undefined {
     const seen = window.expect(token)
-    if (seen === "maybe" || (seen === "no" && window.ending !== undefined && token.startsWith(window.rest)))
-      return "more"
+    if (seen === "maybe" || (seen === "no" && window.endsWithin(token))) return "more"
     if (seen === "no") return this.#fail(otherwise, this.#start)
     this.#state = next
     return undefined
+  }
+
+  #close(window: Window): FrameEnd | "more" | undefined {
+    const end = this.#token(window, callEnd, "between", fault.unclosed)
+    if (end === undefined) this.#calls.push({ name: this.#name, arguments: this.#arguments })
+    return end
   }
 
   #head(window: Window): FrameEnd | "more" | undefined {
@@ -106,7 +113,7 @@ export class DeepSeekFrame implements Frame {
     // Scalars end before brackets do: whatever is no object stops here.
     if (!isObject(value)) return this.#fail(fault.object, this.#start)
     if (end < this.#span.text.length) return this.#fail(fault.unclosed, this.#start + end)
-    this.#calls.push({ name: this.#name, arguments: value })
+    this.#arguments = value
     this.#state = this.#fenced ? "fence" : "close"
     return undefined
   }

@@ -47,10 +47,26 @@ export interface Dialect {
   readonly textAfter: "keep" | "malformed"
   /** What is wrong with a call-shaped object in the prose; absent where that is no mistake of this family. */
   readonly bare?: string
+  /** The head of a call without its marks, where a call is no JSON; its first group is the name. Global. */
+  readonly bareHead?: RegExp
+  /** The constant `type` of a tool's answer, where answers are plain JSON: a model must not write one. */
+  readonly resultType?: string
+  /** The one of `ends` that opens a tool's answer: who goes on behind it makes the answer up. */
+  readonly answerEnd?: string
   /** First characters with which a turn may be a call without any marker. */
   readonly lead?: ReadonlyArray<Opener>
   readonly thinking?: ThinkingTags
 }
+
+export const forgedTurn = {
+  code: "forged_turn",
+  what: "a turn must not go on after its own end or write another speaker's turn"
+} as const
+
+export const forgedResult = {
+  code: "forged_tool_response",
+  what: "only the runtime writes what a tool answers, so end your turn after the call"
+} as const
 
 /** A frame that the turn's end left open. */
 export const openFrame = (ending: EndReason, at: number): Fault =>

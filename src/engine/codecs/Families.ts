@@ -5,19 +5,33 @@
 import * as Result from "effect/Result"
 import { nearest } from "../../tools/Nearest.ts"
 import type { Codec } from "./Codec.ts"
-import { deepSeekR1, deepSeekV3, deepSeekV31 } from "./DeepSeek.ts"
+import { deepSeekR1, deepSeekV3, deepSeekV31, deepSeekV31LlamaCpp } from "./DeepSeek.ts"
+import { deepSeekR10528, deepSeekR10528Vllm } from "./DeepSeek0528.ts"
 import { type Family, families } from "./FamilyMarks.ts"
 import { functionGemma } from "./FunctionGemma.ts"
+import { gemma3 } from "./Gemma3.ts"
 import { gemma4, gemma4E2b } from "./Gemma4.ts"
 import { genericJson } from "./GenericJson.ts"
 import { gptOss, gptOssEarly } from "./GptOss.ts"
-import { hermes } from "./Hermes.ts"
-import { llama3 } from "./Llama3.ts"
-import { mistral, mistralNemo, mistralV11, mistralV13 } from "./Mistral.ts"
+import { hermes, hermesVllm } from "./Hermes.ts"
+import { llama3, llama3Vllm } from "./Llama3.ts"
+import {
+  mistral,
+  mistral7b,
+  mistral7bParallel,
+  mistralNemo,
+  mistralSmall3,
+  mistralV3,
+  mistralV7,
+  mistralV11,
+  mistralV13,
+  mistralV15
+} from "./Mistral.ts"
 import { qwen3, qwen3Thinking } from "./Qwen3.ts"
 import { qwen25 } from "./Qwen25.ts"
-import { qwen35 } from "./Qwen35.ts"
+import { qwen35, qwen38 } from "./Qwen35.ts"
 import { qwenCoder, qwenCoderFunctions, qwenCoderTools } from "./QwenCoder.ts"
+import { qwq } from "./Qwq.ts"
 import { ubid } from "./Ubid.ts"
 
 /** Codecs that are built, by id. */
@@ -26,21 +40,35 @@ const codecs: ReadonlyMap<string, Codec> = new Map(
     qwen25,
     qwen3,
     qwen3Thinking,
+    qwq,
     qwenCoder,
     qwenCoderTools,
     qwenCoderFunctions,
     qwen35,
+    qwen38,
     hermes,
+    hermesVllm,
     llama3,
+    llama3Vllm,
     mistral,
     mistralNemo,
+    mistral7b,
+    mistral7bParallel,
+    mistralSmall3,
+    mistralV3,
+    mistralV7,
     mistralV11,
     mistralV13,
+    mistralV15,
     gptOss,
     gptOssEarly,
     deepSeekV3,
     deepSeekR1,
+    deepSeekR10528,
+    deepSeekR10528Vllm,
     deepSeekV31,
+    deepSeekV31LlamaCpp,
+    gemma3,
     gemma4,
     gemma4E2b,
     functionGemma,
@@ -61,6 +89,7 @@ const aliases: ReadonlyMap<string, string> = new Map([
   ["llama3.2", "llama3"],
   ["llama3.3", "llama3"],
   ["llama3-python-tag-v1", "llama3"],
+  ["gemma2", "gemma3"],
   ["harmony", "gpt-oss"],
   ["generic", "generic-json"],
   ["ember-generic-json-v1", "generic-json"]

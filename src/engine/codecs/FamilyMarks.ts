@@ -45,7 +45,14 @@ export const families: ReadonlyArray<Family> = [
     matches: all("deep thinking subroutine")
   },
   {
+    name: "SmolLM3",
+    why: "it prints a reasoning mode",
+    hint: "smollm",
+    matches: all("<|im_start|>", "Reasoning Mode:")
+  },
+  {
     name: "QwQ",
+    codec: "qwq",
     why: "it thinks always and knows no reasoning_content",
     hint: "qwq",
     matches: (template) =>
@@ -67,7 +74,19 @@ export const families: ReadonlyArray<Family> = [
     matches: harmony
   },
   {
-    name: "DeepSeek R1-0528",
+    name: "DeepSeek V3 in the words of vLLM",
+    why: "it prints fenced calls and tools in <tools> tags",
+    matches: (template) => fencedSections(template) && template.includes("<tools>")
+  },
+  {
+    name: "DeepSeek R1-0528 in the words of vLLM",
+    codec: "deepseek-r1-0528-vllm",
+    why: "it prints fenced calls, keeps track of the last speaker and lists tools in code blocks",
+    matches: (template) => fencedSections(template) && all("is_last_user", "Make sure the JSON is valid")(template)
+  },
+  {
+    name: "DeepSeek R1-0528 or V3-0324",
+    codec: "deepseek-r1-0528",
     why: "it prints fenced calls and keeps track of the last speaker",
     matches: (template) => fencedSections(template) && template.includes("is_last_user")
   },
@@ -83,6 +102,17 @@ export const families: ReadonlyArray<Family> = [
     codec: "deepseek-v3",
     why: "it prints <｜tool▁calls▁begin｜> with fenced arguments",
     matches: fencedSections
+  },
+  {
+    name: "DeepSeek V3.1 in the words of vLLM",
+    why: "it prints <｜tool▁calls▁begin｜> with bare arguments and lists tools",
+    matches: all("<｜tool▁calls▁begin｜>", "ALWAYS adhere to this exact format")
+  },
+  {
+    name: "DeepSeek V3.1, llama.cpp's edition",
+    codec: "deepseek-v3.1-llamacpp",
+    why: "it prints <｜tool▁calls▁begin｜> with bare arguments and <think></think> for no reasoning",
+    matches: all("<｜tool▁calls▁begin｜>", "<think></think>")
   },
   {
     name: "DeepSeek V3.1",
@@ -112,7 +142,30 @@ export const families: ReadonlyArray<Family> = [
     hint: "gemma",
     matches: gemmaBraces
   },
-  { name: "Mistral v15", why: "it prints [MODEL_SETTINGS]", matches: all("[TOOL_CALLS]", "[MODEL_SETTINGS]") },
+  {
+    name: "Gemma with Python-like calls",
+    why: "it asks for calls as a list of function expressions",
+    matches: (template) => template.includes("<start_of_turn>") && /func_name\d?\(/.test(template)
+  },
+  {
+    name: "Gemma 2 or 3",
+    codec: "gemma3",
+    why: "it marks turns with <start_of_turn> and knows no tools, so calls are JSON lines of our own",
+    hint: "gemma",
+    matches: all("<start_of_turn>", "<end_of_turn>")
+  },
+  {
+    name: "Mistral v15",
+    codec: "mistral-v15",
+    why: "it prints [MODEL_SETTINGS]",
+    matches: all("[TOOL_CALLS]", "[MODEL_SETTINGS]")
+  },
+  {
+    name: "Mistral v11",
+    codec: "mistral-v11",
+    why: "it prints [TOOL_CALLS] with [CALL_ID] and counts the questions",
+    matches: all("[TOOL_CALLS]", "[CALL_ID]", "max_idx_user")
+  },
   {
     name: "Mistral Small 3.2",
     codec: "mistral",
@@ -126,6 +179,36 @@ export const families: ReadonlyArray<Family> = [
     why: "it prints [TOOL_CALLS] with [ARGS] and no ids",
     hint: "stral",
     matches: all("[TOOL_CALLS]", "[ARGS]")
+  },
+  {
+    name: "Mistral v7",
+    codec: "mistral-v7",
+    why: "it prints [TOOL_CALLS] with a list of objects and [TOOL_CONTENT]",
+    matches: all("[TOOL_CALLS]", "[TOOL_CONTENT]")
+  },
+  {
+    name: "Mistral v3",
+    codec: "mistral-v3",
+    why: "it prints [TOOL_CALLS] with a list of objects and counts the questions",
+    matches: all("[TOOL_CALLS]", "max_idx_user")
+  },
+  {
+    name: "Mistral Small 3 or 3.1",
+    codec: "mistral-small-3",
+    why: "it prints [TOOL_CALLS] with a list of objects, [SYSTEM_PROMPT] and words on several calls",
+    matches: all("[TOOL_CALLS] [", "[SYSTEM_PROMPT]", "parallel_tool_prompt")
+  },
+  {
+    name: "Mistral 7B in the words of vLLM",
+    codec: "mistral-7b-parallel",
+    why: "it prints [TOOL_CALLS], a space, a list of objects and words on several calls",
+    matches: all("[TOOL_CALLS] [", "parallel_tool_prompt")
+  },
+  {
+    name: "Mistral 7B",
+    codec: "mistral-7b",
+    why: "it prints [TOOL_CALLS], a space and a list of objects",
+    matches: all("[TOOL_CALLS] [")
   },
   {
     name: "Mistral Nemo",
@@ -149,6 +232,14 @@ export const families: ReadonlyArray<Family> = [
     matches: (template) => inTags(template) && template.includes("FunctionCall")
   },
   {
+    name: "Llama 3 in the words of vLLM",
+    codec: "llama3-vllm",
+    why: "it prints <|start_header_id|> and results of the role ipython as objects",
+    matches: (template) =>
+      all("<|start_header_id|>", "ipython", "tools_in_user_message = true")(template) &&
+      /"output": ?message/.test(template)
+  },
+  {
     name: "Llama 3",
     codec: "llama3",
     why: "it prints <|start_header_id|> and results of the role ipython",
@@ -157,6 +248,7 @@ export const families: ReadonlyArray<Family> = [
   },
   {
     name: "Qwen3.8",
+    codec: "qwen3.8",
     why: "it sets a reasoning effort",
     matches: (template) => xmlInTags(template) && template.includes("Reasoning effort")
   },

@@ -12,6 +12,10 @@ export interface Fault {
   readonly ordinal?: number
 }
 
+/** The one that comes first in the text. */
+export const first = (faults: ReadonlyArray<Fault | undefined>): Fault | undefined =>
+  faults.reduce((best, one) => (best === undefined || (one !== undefined && one.at < best.at) ? one : best), undefined)
+
 const excerptChars = 160
 
 /** Up to 160 characters around `at`, two thirds of them before it, never half a surrogate pair. */

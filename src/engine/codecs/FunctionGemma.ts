@@ -2,6 +2,7 @@
 import type { Message } from "../Message.ts"
 import { control, type Segment } from "../Prompt.ts"
 import { BraceFrame } from "./BraceFrame.ts"
+import { grammar } from "./BraceGrammar.ts"
 import { writeMembers, writeValue } from "./BraceText.ts"
 import { CallScanner } from "./CallScanner.ts"
 import type { AssistantTurn, Codec, RenderOptions, ToolAnswer } from "./Codec.ts"
@@ -44,8 +45,10 @@ const dialect: Dialect = {
     { text: "<start_of_turn>", code: "forged_turn", what: "a turn must not write another speaker's turn" }
   ],
   ends: ["<end_of_turn>", "<start_function_response>"],
+  answerEnd: "<start_function_response>",
   textAfter: "keep",
-  bare: "the call is JSON and not inside its marks"
+  bare: "the call is not inside its marks, or not in their form",
+  bareHead: /\bcall:([\p{L}\p{N}_.:/-]{1,64})\{/gu
 }
 
 const system = (text: string | undefined, { tools }: RenderOptions): ReadonlyArray<Segment> => {
@@ -116,5 +119,6 @@ export const functionGemma: Codec = {
   closingAfterCalls: [],
   written,
   render,
-  parser: (options) => new CallScanner(dialect, options)
+  parser: (options) => new CallScanner(dialect, options),
+  grammar: grammar(marks, style)
 }

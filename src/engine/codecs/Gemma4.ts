@@ -5,6 +5,7 @@
 import type { Message, MessageCall } from "../Message.ts"
 import { control, type Segment } from "../Prompt.ts"
 import { BraceFrame } from "./BraceFrame.ts"
+import { grammar } from "./BraceGrammar.ts"
 import { type BraceStyle, writeMembers, writeValue } from "./BraceText.ts"
 import { CallScanner } from "./CallScanner.ts"
 import type { AssistantTurn, Codec, RenderOptions, ToolAnswer } from "./Codec.ts"
@@ -43,8 +44,10 @@ const dialect: Dialect = {
   ],
   // The model ends a turn of calls with the mark that opens the answer.
   ends: ["<turn|>", "<|tool_response>"],
+  answerEnd: "<|tool_response>",
   textAfter: "keep",
-  bare: "the call is JSON and not inside its marks",
+  bare: "the call is not inside its marks, or not in their form",
+  bareHead: /\bcall:([\p{L}\p{N}_.:/-]{1,64})\{/gu,
   thinking: reasoning
 }
 
@@ -182,7 +185,8 @@ const gemma = (variant: Variant): Codec => {
       return writeCalls(out, message.calls ?? [], style).done()
     },
     render: (messages, options) => renderAll(messages, options, variant),
-    parser: (options) => new CallScanner(dialect, options)
+    parser: (options) => new CallScanner(dialect, options),
+    grammar: grammar(marks, style)
   }
 }
 

@@ -5,9 +5,11 @@
  */
 import { isObject, type Json, type JsonObject } from "../../tools/JsonText.ts"
 import type { ToolSpec } from "../../tools/ToolCall.ts"
+import type { ThinkingBounds } from "../Generation.ts"
 import type { Message, MessageCall } from "../Message.ts"
 import { control, type Segment } from "../Prompt.ts"
 import type { AssistantTurn, Codec, RenderOptions, ToolAnswer } from "./Codec.ts"
+import { grammar } from "./HarmonyGrammar.ts"
 import { HarmonyParser } from "./HarmonyParser.ts"
 import { Markup } from "./Markup.ts"
 import { pythonJson } from "./PythonJson.ts"
@@ -85,6 +87,21 @@ const answers = (list: ReadonlyArray<ToolAnswer>): ReadonlyArray<Segment> => {
 
 const opening = [control("<|start|>assistant")]
 
+const nextMessage = "<|end|><|start|>assistant"
+const answer = `${nextMessage}<|channel|>final<|message|>`
+
+/**
+ * Reasoning is a message on the channel `analysis`, of which a turn may have several. The next message is the model's to
+ * choose while there is something to call; if it goes on reasoning, and where there is no tool, it is the answer.
+ */
+const thinking = ({ tools }: RenderOptions): ThinkingBounds => ({
+  open: "<|channel|>analysis<|message|>",
+  close: "<|end|>",
+  anywhere: true,
+  closing: tools.length > 0 ? nextMessage : answer,
+  again: answer
+})
+
 const say = (out: Markup, channel: "analysis" | "final", text: string): Markup =>
   out.mark(`<|channel|>${channel}<|message|>`).say(text)
 
@@ -145,7 +162,9 @@ const codec = (id: string, early: boolean): Codec => ({
   closingAfterCalls: [control("<|call|>")],
   written,
   render: (messages, options) => renderAll(messages, options, early),
-  parser: (options) => new HarmonyParser(options)
+  parser: (options) => new HarmonyParser(options),
+  grammar,
+  thinking
 })
 
 export const gptOss: Codec = codec("gpt-oss", false)

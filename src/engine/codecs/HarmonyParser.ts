@@ -12,13 +12,16 @@ import * as Result from "effect/Result"
 import { isObject } from "../../tools/JsonText.ts"
 import type { ProposedCall } from "../../tools/ToolCall.ts"
 import type { EndReason } from "../Generation.ts"
+import { findBare } from "./BareCall.ts"
 import type { Action, ParserOptions, TurnParser, Visible } from "./Codec.ts"
+import { CodeFence } from "./CodeFence.ts"
 import { openFrame } from "./Dialect.ts"
 import { checkName, describeJsonFault, parsePayload } from "./Envelope.ts"
-import { type Fault, malformed } from "./Fault.ts"
+import { type Fault, first, malformed } from "./Fault.ts"
 import { type HarmonyHeader, readHeader } from "./HarmonyHeader.ts"
+import { markerTable, undecided } from "./MarkerSearch.ts"
 import { trimReasoning } from "./Thinking.ts"
-import { heldBack, Window } from "./Window.ts"
+import { Window } from "./Window.ts"
 
 const form =
   'write a call as <|channel|>commentary to=functions.TOOL <|constrain|>json<|message|>{"KEY": VALUE}<|call|>'
@@ -26,21 +29,32 @@ const form =
 /** Longest header. */
 const headerChars = 512
 
-const bodyEnds = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>", "<|message|>"]
+const bodyEnds = markerTable(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>", "<|message|>"])
 const bodyEnd = /<\|(?:end|call|return|start|channel|message)\|>/g
 
 /** What ends a header, rightly or not. */
 const headerEnd = /<\|(?:message|end|call|return|start)\|>/
 
+/** What begins a message, and so what a call may begin with. */
+const begins = ["<|start|>", "<|channel|>", "<|message|>"]
+
 type Kind = "reasoning" | "text" | "call"
+
+/** The text of one message for the reader: where it starts in the turn, and how many calls came before it. */
+interface Prose {
+  readonly start: number
+  readonly calls: number
+  text: string
+}
 
 export class HarmonyParser implements TurnParser {
   readonly #options: ParserOptions
   readonly #window = new Window()
   readonly #turn: Array<string> = []
   readonly #reasoning: Array<string> = []
-  readonly #before: Array<string> = []
-  readonly #after: Array<string> = []
+  readonly #prose: Array<Prose> = []
+  /** Of the message that is read. */
+  #fence = new CodeFence()
   readonly #calls: Array<ProposedCall> = []
   #visible: Array<Visible> = []
   #state: "first" | "header" | "body" | "between" = "first"
@@ -105,12 +119,23 @@ export class HarmonyParser implements TurnParser {
       this.#state = "header"
       return true
     }
-    const starts = ["<|start|>", "<|channel|>", "<|message|>", "to="]
+    const starts = [...begins, "to="]
     if (starts.slice(1).some((one) => start.startsWith(one))) return this.#header(true)
     if (window.ending === undefined && start !== "" && starts.some((one) => one.startsWith(start))) return false
+    if (this.#cutMarker(start)) return false
     this.#open("text")
     this.#plain = true
     return true
+  }
+
+  /** At the output limit, more than half of what begins a message is a call that began, not prose. */
+  #cutMarker(tail: string): boolean {
+    const window = this.#window
+    if (window.ending !== "length" || this.#options.tools.length === 0) return false
+    if (!begins.some((one) => one.length > tail.length && one.startsWith(tail) && tail.length * 2 > one.length))
+      return false
+    const at = window.base + window.text.length - tail.length
+    return !this.#fail("truncated", openFrame("length", at).what, at, true)
   }
 
   #header(first: boolean): boolean {
@@ -159,6 +184,8 @@ export class HarmonyParser implements TurnParser {
     this.#body = []
     this.#bodyStart = this.#window.position
     this.#state = "body"
+    this.#fence = new CodeFence()
+    if (kind === "text") this.#prose.push({ start: this.#bodyStart, calls: this.#calls.length, text: "" })
   }
 
   #readBody(): boolean {
@@ -166,13 +193,17 @@ export class HarmonyParser implements TurnParser {
     bodyEnd.lastIndex = window.at
     const found = bodyEnd.exec(window.text)
     if (found === null) {
-      const held = window.ending === undefined ? heldBack(window.rest, bodyEnds) : 0
-      this.#give(window.text.length - held)
+      const held = undecided(bodyEnds, window.text, window.at)
+      const cut = held > 0 && this.#kind === "text" && this.#cutMarker(window.text.slice(-held))
+      this.#give(window.text.length - (cut || window.ending === undefined ? held : 0))
       return false
     }
     this.#give(found.index)
     const at = window.position
     window.at += found[0].length
+    if (this.#fence.inside && begins.includes(found[0]) && this.#options.tools.length > 0) {
+      return this.#fail("call_in_code_block", "a message inside a code block is not run", at, true)
+    }
     if (this.#plain && found[0] !== "<|end|>" && found[0] !== "<|return|>") {
       return this.#fail("wrong_envelope", "a message has no header", 0)
     }
@@ -192,8 +223,11 @@ export class HarmonyParser implements TurnParser {
     window.at = end
     if (this.#kind === "call") this.#body.push(text)
     else {
-      const list = this.#kind === "reasoning" ? this.#reasoning : this.#calls.length === 0 ? this.#before : this.#after
-      list.push(text)
+      if (this.#kind === "reasoning") this.#reasoning.push(text)
+      else {
+        this.#prose[this.#prose.length - 1]!.text += text
+        this.#fence.take(text)
+      }
       this.#visible.push({ _tag: this.#kind === "reasoning" ? "Reasoning" : "Text", text })
     }
   }
@@ -220,7 +254,7 @@ export class HarmonyParser implements TurnParser {
     if (!window.skipSpace()) return false
     const at = window.position
     const seen = window.expect("<|start|>")
-    if (seen === "maybe") return false
+    if (seen === "maybe" || (seen === "no" && this.#cutMarker(window.rest))) return false
     if (seen === "no") return this.#fail("wrong_envelope", "a message does not begin with <|start|>", at)
     if (this.#plain) return this.#fail("wrong_envelope", "a message has no header", 0)
     this.#state = "header"
@@ -230,7 +264,7 @@ export class HarmonyParser implements TurnParser {
   /** What the end of the turn means for the message that is open. */
   #finish(reason: EndReason): void {
     if (this.#state !== "body") return
-    if (this.#kind === "reasoning" && this.#calls.length === 0 && this.#before.join("").trim() === "") {
+    if (this.#kind === "reasoning" && this.#calls.length === 0 && this.#text(false).trim() === "") {
       if (reason === "length")
         this.#fail(
           "truncated",
@@ -248,16 +282,37 @@ export class HarmonyParser implements TurnParser {
     } else this.#close()
   }
 
+  /** What stands before the first call, or what stands after it. */
+  #text(after: boolean): string {
+    return this.#prose
+      .filter(({ calls }) => calls > 0 === after)
+      .map(({ text }) => text)
+      .join("")
+  }
+
+  /** A call in a message for the reader, where no call can stand. */
+  #bare(): Fault | undefined {
+    const tools = new Set(this.#options.tools.map((tool) => tool.name))
+    if (tools.size === 0) return undefined
+    for (const { calls, start, text } of this.#prose) {
+      const found = findBare(text, { tools })
+      if (found === undefined) continue
+      const what = "the call is not a message to functions.TOOL"
+      return { code: "wrong_envelope", what, at: start + found.at, ordinal: calls }
+    }
+    return undefined
+  }
+
   #action(): Action {
     const reasoning = trimReasoning(this.#reasoning.join(""))
     const reasoned = reasoning === "" ? {} : { reasoning }
-    const textBefore = this.#before.join("")
+    const textBefore = this.#text(false)
     const empty = this.#calls.length === 0 && textBefore.trim() === ""
     const fault: Fault | undefined =
-      this.#fault ??
+      first([this.#fault, this.#bare()]) ??
       (empty ? { code: "empty_turn", what: "the turn has neither an answer nor a call", at: 0 } : undefined)
     if (fault !== undefined) return malformed(fault, form, this.#turn.join(""), this.#calls, reasoning)
     if (this.#calls.length === 0) return { _tag: "FinalText", text: textBefore, ...reasoned }
-    return { _tag: "ToolCalls", calls: this.#calls, textBefore, textAfter: this.#after.join(""), ...reasoned }
+    return { _tag: "ToolCalls", calls: this.#calls, textBefore, textAfter: this.#text(true), ...reasoned }
   }
 }

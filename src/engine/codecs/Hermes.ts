@@ -1,7 +1,8 @@
 /**
  * Hermes 2 Pro and Hermes 3: JSON calls in `<tool_call>` tags like Qwen2.5, in other words. Tools are described as Python
  * signatures, results have a role of their own. Its template drops prose that stands before a call, and the last answer of
- * a conversation ends differently from the others, so the rendering is not append-only.
+ * a conversation ends differently from the others, so the rendering is not append-only. vLLM's copy (`hermes-vllm`) shows an
+ * empty list of tools where there are none, and no newline behind it.
  */
 import type { Json, JsonObject } from "../../tools/JsonText.ts"
 import type { ToolSpec } from "../../tools/ToolCall.ts"
@@ -29,7 +30,7 @@ const tail =
   '{"properties": {"name": {"title": "Name", "type": "string"}, "arguments": {"title": "Arguments", "type": "object"}}, ' +
   '"required": ["name", "arguments"], "title": "FunctionCall", "type": "object"}}\nFor each function call return a json ' +
   "object with function name and arguments within <tool_call></tool_call> XML tags as follows:\n<tool_call>\n" +
-  '{"name": <function-name>, "arguments": <args-dict>}\n</tool_call><|im_end|>\n'
+  '{"name": <function-name>, "arguments": <args-dict>}\n</tool_call><|im_end|>'
 
 const scalars: Readonly<Record<string, string>> = { string: "str", number: "float", integer: "int", boolean: "bool" }
 
@@ -65,9 +66,13 @@ const describedAs = (schema: Json): string => {
   return typeof text === "string" ? text.trim() : ""
 }
 
-const toolsTurn = (tools: ReadonlyArray<ToolSpec>): ReadonlyArray<Segment> => {
-  if (tools.length === 0) return [control(begin)]
-  return markup().mark(`${begin}<|im_start|>system\n${head}`).say(tools.map(describe).join("\n")).mark(tail).done()
+const toolsTurn = (tools: ReadonlyArray<ToolSpec>, vllm: boolean): ReadonlyArray<Segment> => {
+  if (tools.length === 0 && !vllm) return [control(begin)]
+  return markup()
+    .mark(`${begin}<|im_start|>system\n${head}`)
+    .say(tools.map(describe).join("\n"))
+    .mark(tail + (vllm ? "" : "\n"))
+    .done()
 }
 
 /** `last`: nothing follows in the conversation, which leaves out one newline. */
@@ -85,8 +90,8 @@ const written = (turn: AssistantTurn): ReadonlyArray<Segment> => {
   return calls.length === 0 ? markup().say(turn.content).done() : writeCalls(markup(), calls).done()
 }
 
-const render = (messages: ReadonlyArray<Message>, options: RenderOptions): ReadonlyArray<Segment> => {
-  const out = [...toolsTurn(options.tools)]
+const render = (messages: ReadonlyArray<Message>, options: RenderOptions, vllm: boolean): ReadonlyArray<Segment> => {
+  const out = [...toolsTurn(options.tools, vllm)]
   const groups = grouped(messages)
   for (const [index, group] of groups.entries()) {
     if (group.kind === "answers") out.push(...answersTurn(group.answers, index === groups.length - 1))
@@ -97,12 +102,12 @@ const render = (messages: ReadonlyArray<Message>, options: RenderOptions): Reado
   return options.generationPrompt === true ? [...out, ...ChatMl.opening] : out
 }
 
-export const hermes: Codec = {
-  id: "hermes",
+const hermesCodec = (id: string, vllm: boolean): Codec => ({
+  id,
   stops: [],
   reasoning: ChatMl.thinkTags,
   system: (system, options) => [
-    ...toolsTurn(options.tools),
+    ...toolsTurn(options.tools, vllm),
     ...(system === undefined ? [] : ChatMl.turn("system", system))
   ],
   user: (content) => ChatMl.turn("user", content),
@@ -110,8 +115,12 @@ export const hermes: Codec = {
   opening: () => ChatMl.opening,
   closing: ChatMl.closing,
   written,
-  render,
+  render: (messages, options) => render(messages, options, vllm),
   parser: (options) => new CallScanner(dialect, options),
   // The model was taught both orders.
   grammar: (tools) => grammar(tools, true)
-}
+})
+
+export const hermes: Codec = hermesCodec("hermes", false)
+
+export const hermesVllm: Codec = hermesCodec("hermes-vllm", true)

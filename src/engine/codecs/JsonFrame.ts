@@ -48,7 +48,7 @@ export class JsonFrame implements Frame {
     const closed = window.expect(this.#options.closer)
     if (closed === "maybe") return undefined
     if (closed === "yes") return broken({ code: "empty_call", what: "there is no call between the tags" }, this.#start)
-    if (window.ending !== undefined && this.#options.closer.startsWith(window.rest)) return this.#ended(window)
+    if (window.endsWithin(this.#options.closer)) return this.#ended(window)
     return broken(notAnObject(first), this.#start)
   }
 
@@ -80,7 +80,7 @@ export class JsonFrame implements Frame {
     if (again === "yes") {
       return broken({ code: "missing_closer", what: `a second ${opener} came before ${closer}` }, at)
     }
-    if (window.ending !== undefined && closer.startsWith(window.rest)) return this.#ended(window)
+    if (window.endsWithin(closer)) return this.#ended(window)
     return broken({ code: "trailing_characters", what: `only ${closer} may follow the JSON object of a call` }, at)
   }
 

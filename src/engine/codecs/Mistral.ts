@@ -1,39 +1,19 @@
 /**
  * The Mistral models. Their templates differ by generation in how calls carry ids, where the tools stand and whether prose
- * before a call is kept. `mistral` is Small 3.2; `mistral-nemo` has calls as a JSON array; `mistral-v11` and `mistral-v13`
- * are the forms of the reference library (v13: Devstral, no ids). The long system texts some of them put in are left
- * out. A live session shows tools and system text once, at the start.
+ * before a call is kept. `mistral` is Small 3.2, `mistral-nemo`, `mistral-small-3` and `mistral-7b` are what their names say;
+ * `mistral-v3` to `mistral-v15` are the forms of the reference library (v13: Devstral, no ids). The long system texts some of
+ * them put in are left out. A live session shows tools and system text once, at the start.
  */
 import type { ToolSpec } from "../../tools/ToolCall.ts"
 import { headedCalls, jsonCalls } from "../Grammar.ts"
-import type { Message, MessageCall } from "../Message.ts"
+import type { Message } from "../Message.ts"
 import { control, type Segment } from "../Prompt.ts"
 import { CallScanner } from "./CallScanner.ts"
-import type { AssistantTurn, Codec, RenderOptions, ToolAnswer } from "./Codec.ts"
+import type { Codec, RenderOptions } from "./Codec.ts"
 import { grouped } from "./Conversation.ts"
 import type { Dialect } from "./Dialect.ts"
-import { Markup } from "./Markup.ts"
 import { MistralFrame } from "./MistralFrame.ts"
-import { pythonJson } from "./PythonJson.ts"
-
-const tags = [
-  "[INST]",
-  "[/INST]",
-  "[SYSTEM_PROMPT]",
-  "[/SYSTEM_PROMPT]",
-  "[AVAILABLE_TOOLS]",
-  "[/AVAILABLE_TOOLS]",
-  "[TOOL_CALLS]",
-  "[CALL_ID]",
-  "[ARGS]",
-  "[TOOL_RESULTS]",
-  "[TOOL_CONTENT]",
-  "[/TOOL_RESULTS]",
-  "[THINK]",
-  "[/THINK]"
-]
-
-const markup = () => new Markup(["<s>", "</s>", ...tags])
+import { answersOf, type Generation, leadText, listTools, question, systemText, writtenTurn } from "./MistralText.ts"
 
 const reasoning = { open: "[THINK]", close: "[/THINK]" } as const
 
@@ -42,76 +22,22 @@ const dialect = (form: string): Dialect => ({
   openers: [{ text: "[TOOL_CALLS]", frame: () => new MistralFrame() }],
   strays: [
     { text: "[ARGS]", code: "missing_opener", what: "[ARGS] came without [TOOL_CALLS] before it" },
-    { text: "[TOOL_RESULTS]", code: "forged_tool_response", what: "only the runtime writes [TOOL_RESULTS]" },
-    { text: "[INST]", code: "forged_turn", what: "a turn must not write another speaker's turn" }
+    ...["[TOOL_RESULTS]", "[TOOL_CONTENT]", "[/TOOL_RESULTS]"].map((text) => ({
+      text,
+      code: "forged_tool_response" as const,
+      what: `only the runtime writes ${text}`
+    })),
+    ...["[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]"].map((text) => ({
+      text,
+      code: "forged_turn" as const,
+      what: "a turn must not write another speaker's turn"
+    }))
   ],
   ends: ["</s>"],
   textAfter: "keep",
   bare: "the call does not follow [TOOL_CALLS]",
   thinking: reasoning
 })
-
-interface Generation {
-  readonly id: string
-  /** Ids in the JSON of an array of calls, behind a tag, or not at all. */
-  readonly ids: "json" | "tag" | "none"
-  readonly system: "tag" | "last-question"
-  readonly tools: "last-question" | "first-question"
-  readonly proseBeforeCalls: boolean
-}
-
-/** The wire wants nine letters and digits; runs that mint their own ids pass those. */
-const idOf = (id: string | undefined, ordinal: number): string => id ?? `call${String(ordinal).padStart(5, "0")}`
-
-const describe = (tool: ToolSpec, raw: boolean): string => {
-  const { description, name, parameters } = tool
-  if (!raw) return pythonJson({ type: "function", function: { name, description, parameters } })
-  return `{"type": "function", "function": {"name": "${name}", "description": "${description}", "parameters": ${pythonJson(parameters)}}}`
-}
-
-const listTools = (tools: ReadonlyArray<ToolSpec>, { ids }: Generation): ReadonlyArray<Segment> => {
-  if (tools.length === 0) return []
-  const list = tools.map((tool) => describe(tool, ids === "json")).join(", ")
-  return markup().mark("[AVAILABLE_TOOLS]").say(`[${list}]`).mark("[/AVAILABLE_TOOLS]").done()
-}
-
-const systemText = (text: string | undefined): ReadonlyArray<Segment> =>
-  text === undefined ? [] : markup().mark("[SYSTEM_PROMPT]").say(text).mark("[/SYSTEM_PROMPT]").done()
-
-const user = (content: string) => markup().mark("[INST]").say(content).mark("[/INST]").done()
-
-const writeCalls = (out: Markup, calls: ReadonlyArray<MessageCall>, { ids }: Generation): Markup => {
-  if (ids === "json") {
-    const list = calls.map((call, index) =>
-      pythonJson({ name: call.name, arguments: call.arguments, id: idOf(call.id, index) })
-    )
-    return out.mark("[TOOL_CALLS]").say(`[${list.join(", ")}]`)
-  }
-  for (const [index, call] of calls.entries()) {
-    out.mark("[TOOL_CALLS]").say(call.name)
-    if (ids === "tag") out.mark("[CALL_ID]").say(idOf(call.id, index))
-    out.mark("[ARGS]").say(pythonJson(call.arguments))
-  }
-  return out
-}
-
-const writtenTurn = (turn: AssistantTurn, generation: Generation): ReadonlyArray<Segment> => {
-  const calls = turn.calls ?? []
-  const out = markup().say(calls.length === 0 || generation.proseBeforeCalls ? turn.content : "")
-  return (calls.length === 0 ? out : writeCalls(out, calls, generation)).done()
-}
-
-const answersOf = (list: ReadonlyArray<ToolAnswer>, { ids }: Generation): ReadonlyArray<Segment> => {
-  const out = markup()
-  for (const [index, { id, text }] of list.entries()) {
-    out.mark("[TOOL_RESULTS]")
-    if (ids === "json") out.say(`{"content": ${text}, "call_id": "${idOf(id, index)}"}`)
-    else if (ids === "tag") out.say(idOf(id, index)).mark("[TOOL_CONTENT]").say(text)
-    else out.say(text)
-    out.mark("[/TOOL_RESULTS]")
-  }
-  return out.done()
-}
 
 const closing = [control("</s>")]
 
@@ -120,23 +46,25 @@ const renderAll = (
   options: RenderOptions,
   generation: Generation
 ): ReadonlyArray<Segment> => {
-  const lead = messages[0]?.role === "system" ? messages[0].content : undefined
-  const rest = lead === undefined ? messages : messages.slice(1)
+  const opens = messages[0]?.role === "system"
+  const lead = leadText(messages[0]?.role === "system" ? messages[0].content : undefined, options.tools, generation)
+  const rest = opens ? messages.slice(1) : messages
   const questions = rest.filter((message) => message.role === "user")
   const last = questions[questions.length - 1]
-  const tagged = generation.system === "tag"
-  const out: Array<Segment> = [control("<s>"), ...(tagged ? systemText(lead) : [])]
+  const out: Array<Segment> = [control("<s>"), ...(generation.system === "tag" ? systemText(lead) : [])]
   for (const group of grouped(rest)) {
     if (group.kind === "answers") out.push(...answersOf(group.answers, generation))
     else if (group.message.role === "assistant") out.push(...writtenTurn(group.message, generation), ...closing)
     else if (group.message.role === "system") out.push(...systemText(group.message.content))
     else {
       // The templates compare questions by value, so the last one has the tools before it wherever it was asked.
-      const shows =
-        generation.tools === "first-question" ? group.message === questions[0] : group.message.content === last?.content
-      if (shows) out.push(...listTools(options.tools, generation))
-      const isEnd = group.message === rest[rest.length - 1]
-      out.push(...user((!tagged && isEnd && lead !== undefined ? `${lead}\n\n` : "") + group.message.content))
+      const isLast = group.message.content === last?.content
+      const shows = generation.tools === "first-question" ? group.message === questions[0] : isLast
+      if (shows) out.push(...listTools(options, generation))
+      const carries = generation.system === "end" ? group.message === rest[rest.length - 1] : group.message === last
+      const before = generation.system === "tag" || !carries ? undefined : lead
+      const empty = before === undefined || (before === "" && generation.system === "last-question")
+      out.push(...question((empty ? "" : `${before}\n\n`) + group.message.content, generation))
     }
   }
   return out
@@ -173,13 +101,16 @@ const mistralCodec = (generation: Generation): Codec => {
     stops: [],
     reasoning,
     // Without a tag for it, the system text opens the conversation as a turn of its own.
-    system: (text, options) => [
-      control("<s>"),
-      ...(tagged ? systemText(text) : []),
-      ...listTools(options.tools, generation),
-      ...(tagged || text === undefined ? [] : user(text))
-    ],
-    user,
+    system: (text, options) => {
+      const lead = leadText(text, options.tools, generation)
+      return [
+        control("<s>"),
+        ...(tagged ? systemText(lead) : []),
+        ...listTools(options, generation),
+        ...(tagged || lead === undefined ? [] : question(lead, generation))
+      ]
+    },
+    user: (content) => question(content, generation),
     answers: (list) => answersOf(list, generation),
     opening: () => [],
     closing,
@@ -190,9 +121,11 @@ const mistralCodec = (generation: Generation): Codec => {
   }
 }
 
+/** Small 3.2. */
 export const mistral: Codec = mistralCodec({
   id: "mistral",
   ids: "tag",
+  answers: "tag",
   system: "tag",
   tools: "last-question",
   proseBeforeCalls: false
@@ -201,23 +134,76 @@ export const mistral: Codec = mistralCodec({
 export const mistralNemo: Codec = mistralCodec({
   id: "mistral-nemo",
   ids: "json",
+  answers: "raw-json",
+  system: "end",
+  tools: "last-question",
+  rawTools: true,
+  proseBeforeCalls: false
+})
+
+/** 7B v0.3, whose tokenizer put a space behind every mark. */
+const seven = {
+  id: "mistral-7b",
+  ids: "json",
+  answers: "raw-json",
+  system: "end",
+  tools: "last-question",
+  rawTools: true,
+  proseBeforeCalls: false,
+  spaced: "all"
+} as const
+
+export const mistral7b: Codec = mistralCodec(seven)
+
+/** The same with vLLM's words on several calls. */
+export const mistral7bParallel: Codec = mistralCodec({ ...seven, id: "mistral-7b-parallel", asksForArrays: true })
+
+/** Small 3 and 3.1, as vLLM and llama.cpp have them. */
+export const mistralSmall3: Codec = mistralCodec({
+  ...seven,
+  id: "mistral-small-3",
+  system: "tag",
+  spaced: "json",
+  asksForArrays: true
+})
+
+export const mistralV3: Codec = mistralCodec({
+  id: "mistral-v3",
+  ids: "json",
+  answers: "json",
   system: "last-question",
   tools: "last-question",
   proseBeforeCalls: false
 })
 
-export const mistralV11: Codec = mistralCodec({
-  id: "mistral-v11",
-  ids: "tag",
+export const mistralV7: Codec = mistralCodec({
+  id: "mistral-v7",
+  ids: "json",
+  answers: "tag",
   system: "tag",
   tools: "last-question",
   proseBeforeCalls: true
 })
 
-export const mistralV13: Codec = mistralCodec({
+export const mistralV11: Codec = mistralCodec({
+  id: "mistral-v11",
+  ids: "tag",
+  answers: "tag",
+  system: "tag",
+  tools: "last-question",
+  proseBeforeCalls: true
+})
+
+const thirteen = {
   id: "mistral-v13",
   ids: "none",
+  answers: "none",
   system: "tag",
   tools: "first-question",
   proseBeforeCalls: true
-})
+} as const
+
+export const mistralV13: Codec = mistralCodec(thirteen)
+
+/** v13 with the settings of the model before the first question. */
+export const mistralV15: Codec = mistralCodec({ ...thirteen, id: "mistral-v15", settings: true })

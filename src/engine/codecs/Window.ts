@@ -44,6 +44,12 @@ export class Window {
       ? "maybe"
       : "no"
   }
+
+  /** Has the turn ended, and is what is left of it a beginning of `token`? */
+  endsWithin(token: string): boolean {
+    const left = this.text.length - this.at
+    return this.ending !== undefined && left < token.length && token.startsWith(this.text.slice(this.at))
+  }
 }
 
 export const isSpace = (unit: number): boolean =>

@@ -90,8 +90,7 @@ export class XmlFrame implements Frame {
     const wrong = seen === "no" && bad !== undefined ? window.expect(bad[0]) : seen
     if (wrong === "maybe") return "more"
     if (wrong === "yes") return broken(bad![1], this.#start)
-    const rest = window.rest
-    const cut = window.ending !== undefined && (token.startsWith(rest) || bad?.[0].startsWith(rest) === true)
+    const cut = window.endsWithin(token) || (bad !== undefined && window.endsWithin(bad[0]))
     if (cut) return "more"
     if (other === undefined) return "no" as Other extends undefined ? "no" : never
     return broken(other, this.#start)
@@ -162,8 +161,7 @@ export class XmlFrame implements Frame {
 
   #close(window: Window): FrameEnd | "more" | undefined {
     const seen = window.expect("</tool_call>")
-    if (seen === "maybe" || (window.ending !== undefined && seen === "no" && "</tool_call>".startsWith(window.rest)))
-      return "more"
+    if (seen === "maybe" || (seen === "no" && window.endsWithin("</tool_call>"))) return "more"
     if (seen === "no") return broken(fault.trailing, this.#start)
     const schema: JsonObject = this.#options.tools.find((tool) => tool.name === this.#name)?.parameters ?? {}
     const args = Object.fromEntries(

@@ -105,7 +105,8 @@ export class CallWatch {
 
   /** True behind the last character of the call. */
   #ends(character: string): boolean {
-    const { bracket, closer } = this.#grammar
+    const { bracket, closer, quote } = this.#grammar
+    if (quote !== undefined) return this.#endsQuoted(character, closer, quote)
     if (bracket !== undefined && this.#follow(character, bracket)) return closer === ""
     if (this.#depth > 0) {
       this.#seen = ""
@@ -114,6 +115,16 @@ export class CallWatch {
     if (closer === "") return false
     this.#seen = (this.#seen + character).slice(-closer.length)
     return this.#seen === closer
+  }
+
+  /** The same where strings stand between two marks of their own: inside them nothing but the mark counts. */
+  #endsQuoted(character: string, closer: string, quote: string): boolean {
+    this.#seen = (this.#seen + character).slice(-Math.max(closer.length, quote.length))
+    if (this.#seen.endsWith(quote)) {
+      this.#string = !this.#string
+      this.#seen = ""
+    }
+    return !this.#string && this.#seen.endsWith(closer)
   }
 
   /** Follows strings and brackets; true when the last bracket has just been closed. */

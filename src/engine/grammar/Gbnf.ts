@@ -67,7 +67,8 @@ export const otherThan = (
   words: ReadonlyArray<string>,
   outside: string,
   tail: string,
-  prefixes: boolean
+  prefixes: boolean,
+  empty = true
 ): string => {
   const node = (path: string): string => {
     const rest = words.filter((word) => word.startsWith(path)).map((word) => Array.from(word.slice(path.length)))
@@ -77,7 +78,59 @@ export const otherThan = (
       .filter((first) => !prefixes || !words.includes(path + first))
       .map((first) => `${literal(first)} ${node(path + first)}`)
     parts.push(`[^${outside}${inClass(next)}] ${tail}`)
-    return rules.add(ended ? parts.join(" | ") : `${parts.join(" | ")} | ""`)
+    return rules.add(ended || (path === "" && !empty) ? parts.join(" | ") : `${parts.join(" | ")} | ""`)
   }
   return node("")
+}
+
+export interface Without {
+  /** Begins the names of the rules: one for each choice of the rest. */
+  readonly name: string
+  /** Characters that do not occur, as the inside of a class. */
+  readonly outside: string
+  /** An expression for what may stand in place of a character and is part of no word. */
+  readonly instead?: string
+  /** Characters, counted with what stands in their place. */
+  readonly least?: number
+  readonly most?: number
+}
+
+/** Texts in which none of `words` occurs anywhere: a rule for each beginning of a word and each number of characters. */
+export const without = (
+  rules: Rules,
+  words: ReadonlyArray<string>,
+  { instead, least = 0, most, name, outside }: Without
+): string => {
+  const letters = [...new Set(words.flatMap((word) => Array.from(word)))]
+  /** The longest end of the text that begins a word; `undefined`: a word is complete. */
+  const after = (begun: string, letter: string): string | undefined => {
+    const seen = begun + letter
+    if (words.some((word) => seen.endsWith(word))) return undefined
+    for (let at = 0; at < seen.length; at++) {
+      if (words.some((word) => word.startsWith(seen.slice(at)))) return seen.slice(at)
+    }
+    return ""
+  }
+  const numbers = new Map<string, number>([["", 0]])
+  const numberOf = (begun: string): number => {
+    if (!numbers.has(begun)) numbers.set(begun, numbers.size)
+    return numbers.get(begun)!
+  }
+  const node = (begun: string, count: number): string => {
+    const at = most === undefined ? Math.min(count, least) : count
+    return rules.define(`${name}-${numberOf(begun)}-${at}`, () => {
+      if (at === most) return '""'
+      const special = letters.filter((letter) => after(begun, letter) !== "")
+      const parts = special.flatMap((letter) => {
+        const next = after(begun, letter)
+        return next === undefined ? [] : [`${literal(letter)} ${node(next, at + 1)}`]
+      })
+      const plain = node("", at + 1)
+      parts.push(`[^${outside}${inClass(special)}] ${plain}`)
+      if (instead !== undefined) parts.push(`${instead} ${plain}`)
+      if (at >= least) parts.push('""')
+      return parts.join(" | ")
+    })
+  }
+  return node("", 0)
 }

@@ -1,29 +1,30 @@
 /**
- * Grammar rules for JSON values that satisfy a schema, in the one spelling they are steered to: keys in declared order, at
- * most one space where JSON allows white space, no number that loses digits, nothing nested deeper than is read.
+ * Grammar rules for JSON values that satisfy a schema, in the one spelling they are steered to: keys in one order, at
+ * most one space where JSON allows white space, no number that loses digits, nothing nested deeper than is read. How
+ * strings, keys and `null` are spelled is the spelling's.
  */
-import { isObject, type Json, type JsonObject } from "../../tools/JsonText.ts"
+import { isObject, type JsonObject } from "../../tools/JsonText.ts"
 import { integers, maxDigits, numbers } from "./Digits.ts"
-import { choice, literal, otherThan, type Rules } from "./Gbnf.ts"
+import { choice, literal, type Rules } from "./Gbnf.ts"
 import { type Missed, type ObjectShape, type Place, type Shape, Shapes } from "./Shapes.ts"
+import { json, type Spelling } from "./Spelling.ts"
 
 /** Levels that arguments may be nested; deeper values are not read. */
 const maxDepth = 32
 /** Rules of one tool; beyond that its inner schemas are left to validation. */
 const maxRules = 4000
 
-/** The space JSON allows almost everywhere. */
-const space = '" "?'
-
 export class JsonValues {
   readonly #rules: Rules
   readonly #shapes: Shapes
   readonly #missed: Missed
+  readonly #spelling: Spelling
   readonly #first: number
   readonly #known = new Map<JsonObject, Map<number, string | undefined>>()
 
-  constructor(rules: Rules, root: JsonObject, missed: Missed) {
+  constructor(rules: Rules, root: JsonObject, missed: Missed, spelling: Spelling = json) {
     this.#rules = rules
+    this.#spelling = spelling
     this.#missed = missed
     this.#shapes = new Shapes(root, missed)
     this.#first = rules.size
@@ -71,7 +72,7 @@ export class JsonValues {
       case "any":
         return this.#any(depth)
       case "null":
-        return '"null"'
+        return literal(this.#spelling.nothing)
       case "boolean":
         return '("true" | "false")'
       case "integer":
@@ -79,9 +80,11 @@ export class JsonValues {
       case "number":
         return this.#number(shape, pointer)
       case "string":
-        return `"\\"" ${this.#characters(shape.least, shape.most)} "\\""`
-      case "literals":
-        return shape.values.length === 0 ? undefined : choice(shape.values.map((value) => literal(jsonText(value))))
+        return this.#string(shape, pointer)
+      case "literals": {
+        const written = shape.values.flatMap((value) => this.#spelling.literal(value) ?? [])
+        return written.length === 0 ? undefined : choice(written)
+      }
       case "array":
         return this.#array(shape, depth)
       case "object":
@@ -90,14 +93,15 @@ export class JsonValues {
   }
 
   #any(depth: number): string {
+    const { nothing, space } = this.#spelling
     const scalar = this.#rules.define(
       "scalar",
-      () => `"\\"" ${this.#characters(0)} "\\"" | ${freeNumber} | "true" | "false" | "null"`
+      () => `${this.#anyString()} | ${freeNumber} | "true" | "false" | ${literal(nothing)}`
     )
     if (depth > maxDepth) return scalar
     return this.#rules.define(`any-${depth}`, () => {
       const inner = this.#any(depth + 1)
-      const member = `${this.#key()} ":" ${space} ${inner}`
+      const member = `${this.#spelling.otherKey(this.#rules, [])} ":" ${space} ${inner}`
       return (
         `${scalar} | "[" ${space} (${inner} ("," ${space} ${inner})*)? ${space} "]"` +
         ` | "{" ${space} (${member} ("," ${space} ${member})*)? ${space} "}"`
@@ -125,32 +129,17 @@ export class JsonValues {
     return this.#rules.define("number", () => freeNumber)
   }
 
-  /** Characters of a string. Where they are counted, only such as count one wherever they are counted. */
-  #characters(least: number, most?: number): string {
-    const rule =
-      most === undefined
-        ? this.#rules.define("character", () => `[^"\\\\\\x00-\\x1f] | ${this.#escape()}`)
-        : this.#rules.define(
-            "counted",
-            () => `[^"\\\\\\x00-\\x1f\\ud800-\\udfff\\U00010000-\\U0010ffff] | ${this.#escape()}`
-          )
-    if (most === undefined) return least === 0 ? `${rule}*` : `${rule}{${least},}`
-    return most === 0 ? "" : `${rule}{${least},${most}}`
+  /** Lengths that the spelling cannot keep are left to validation. */
+  #string({ least, most }: Extract<Shape, { type: "string" }>, pointer: string): string {
+    const exact = this.#spelling.string(this.#rules, least, most)
+    if (exact !== undefined) return exact
+    if (least > 0) this.#missed(pointer, "minLength")
+    if (most !== undefined) this.#missed(pointer, "maxLength")
+    return this.#anyString()
   }
 
-  /** No surrogate is written as an escape: half a pair is no character. */
-  #escape(): string {
-    return this.#rules.define(
-      "escape",
-      () => `"\\\\" (["\\\\/bfnrt] | "u" ([0-9a-cefA-CEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2}))`
-    )
-  }
-
-  /** A key nobody declared; without escapes, so that it can be told from the declared ones. */
-  #key(declared: ReadonlyArray<string> = []): string {
-    if (declared.length === 0) return this.#rules.define("key", () => `"\\"" [^"\\\\\\x00-\\x1f]* "\\""`)
-    const rest = this.#rules.define("key-rest", () => `[^"\\\\\\x00-\\x1f]*`)
-    return `"\\"" ${otherThan(this.#rules, declared, '"\\\\\\x00-\\x1f', rest, false)} "\\""`
+  #anyString(): string {
+    return this.#spelling.string(this.#rules, 0)!
   }
 
   #array({ first, items, least, most }: Extract<Shape, { type: "array" }>, depth: number): string | undefined {
@@ -167,11 +156,13 @@ export class JsonValues {
     if (least > limit) return undefined
     const item = inner === undefined ? "" : this.#rules.add(inner)
     const body = this.#items(fixed, item, least, limit)
+    const { space } = this.#spelling
     return `"[" ${space} ${body} "]"`
   }
 
   /** The first entries one by one, as many of them as must be there; then the rest. */
   #items(fixed: ReadonlyArray<string>, item: string, least: number, most: number): string {
+    const { space } = this.#spelling
     const comma = `"," ${space}`
     let tail = ""
     const left = most - fixed.length
@@ -193,18 +184,14 @@ export class JsonValues {
   /** Fields in order, those that may be left out in brackets; no comma before the first that is there. */
   object({ fields, others }: ObjectShape, depth: number): string | undefined {
     if (depth > maxDepth) return undefined
-    const members: Array<{ readonly rule: string; readonly required: boolean }> = []
-    for (const field of fields) {
-      const inner = this.value(field, depth + 1)
-      if (inner === undefined && field.required) return undefined
-      if (inner === undefined) continue
-      const rule = this.#rules.add(`${literal(`${jsonText(field.name)}:`)} ${space} ${inner}`)
-      members.push({ rule, required: field.required })
-    }
+    const { otherKey, space } = this.#spelling
+    const members = this.#members(fields, depth)
+    if (members === undefined) return undefined
     const free = others === undefined ? undefined : this.value(others, depth + 1)
     if (free !== undefined) this.#missed(others!.pointer, "(distinct keys)")
     const names = fields.map((field) => field.name)
-    const extra = free === undefined ? undefined : this.#rules.add(`${this.#key(names)} ":" ${space} ${free}`)
+    const extra =
+      free === undefined ? undefined : this.#rules.add(`${otherKey(this.#rules, names)} ":" ${space} ${free}`)
     const comma = `"," ${space}`
     let rest = extra === undefined ? '""' : this.#rules.add(`(${comma} ${extra})*`)
     let first = extra === undefined ? '""' : this.#rules.add(`(${extra} ${rest})?`)
@@ -215,18 +202,33 @@ export class JsonValues {
     }
     return `"{" ${space} ${first} ${space} "}"`
   }
+
+  /** `undefined` where a required field cannot be written or holds nothing. */
+  #members(
+    fields: ObjectShape["fields"],
+    depth: number
+  ): ReadonlyArray<{ readonly rule: string; readonly required: boolean }> | undefined {
+    const members: Array<{ readonly rule: string; readonly required: boolean }> = []
+    for (const field of this.#spelling.sorted === true ? byName(fields) : fields) {
+      const key = this.#spelling.key(field.name)
+      if (key === undefined) this.#missed(field.pointer, "(its name cannot be written)")
+      const inner = key === undefined ? undefined : this.value(field, depth + 1)
+      if (inner === undefined && field.required) return undefined
+      if (inner === undefined) continue
+      const rule = this.#rules.add(`${key} ${this.#spelling.space} ${inner}`)
+      members.push({ rule, required: field.required })
+    }
+    return members
+  }
 }
+
+const byName = (fields: ObjectShape["fields"]): ObjectShape["fields"] =>
+  fields
+    .map((field) => ({ field, folded: field.name.toLowerCase() }))
+    .sort((a, b) => (a.folded < b.folded ? -1 : a.folded > b.folded ? 1 : 0))
+    .map(({ field }) => field)
 
 const digits = `("0" | [1-9] [0-9]{0,${maxDigits - 1}})`
 /** Sixteen digits that are still safe. */
 const widest = "[1-8] [0-9]{15}"
 const freeNumber = `"-"? ${digits} ("." [0-9]{1,16})? ([eE] [+-]? [0-9]{1,2})?`
-
-/** JSON as models are shown it: a space after each comma and colon. */
-const jsonText = (value: Json): string => {
-  if (Array.isArray(value)) return `[${value.map(jsonText).join(", ")}]`
-  if (!isObject(value)) return JSON.stringify(value)
-  return `{${Object.entries(value)
-    .map(([key, inner]) => `${JSON.stringify(key)}: ${jsonText(inner)}`)
-    .join(", ")}}`
-}

@@ -29,8 +29,9 @@ const blocks = (
   if (others !== undefined) missed("", "additionalProperties")
   const out: Array<string> = []
   for (const field of fields) {
-    const inner =
-      /[<>=\n]/.test(field.name) || field.name.trim() === "" ? undefined : value(rules, values, field, missed)
+    const writable = !/[<>=\n]/.test(field.name) && field.name.trim() !== ""
+    if (!writable) missed(field.pointer, "(its name cannot be written)")
+    const inner = writable ? value(rules, values, field, missed) : undefined
     if (inner === undefined && field.required) return undefined
     if (inner === undefined) continue
     const rule = rules.add(`${literal(`<parameter=${field.name}>\n`)} ${inner} ${literal("\n</parameter>\n")}`)

@@ -10,10 +10,26 @@ const rows: ReadonlyArray<readonly [claim: string, text: string, inside: boolean
   ["does not close with a shorter fence", "````\na\n```\n", true],
   ["does not close with the other kind", "~~~\na\n```\n", true],
   ["may be indented by three", "   ```\n", true],
-  ["is not opened by four spaces", "    ```\n", false],
+  ["may be indented by more, as in a list", "1. a\n\n      ```\n", true],
+  ["closes at the same indentation", "1. a\n\n      ```js\n      b\n      ```\n", false],
   ["is not opened by inline code", "```a``` b", false],
-  ["is not opened in the middle of a line", "see ```\n", false],
-  ["opens again after it closed", "```\n```\n```\n", true]
+  ["opens in the middle of a line", "see ```", true],
+  ["stays open on the lines behind such a line", "see ```json\na\n", true],
+  ["closes then with a bare fence", "see ```json\na\n```\n", false],
+  ["closes then in a line as well", "see ```a\nb``` c", false],
+  ["closes then not with a shorter run", "see ````a\nb``` c\n", true],
+  ["closes then with a longer fence on a line of its own", "see ```a\n`````\n", false],
+  ["is not opened by tildes in a line", "see ~~~\n", false],
+  ["is not opened by backticks that the same line closes", "```a``` and ```b``` c\n", false],
+  ["is opened by the third of three runs", "```a``` and ```b\n", true],
+  ["is not opened by backticks inside inline code", "a fence is `` ``` ``\n", false],
+  ["is opened beside a lone backtick", "the ` key and ```\n", true],
+  ["is not opened by one or two backticks", "a ` and a ``\n", false],
+  ["of tildes does not close with backticks in a line", "~~~\na ```b``` c\n", true],
+  ["of a line of its own does not close in a line", "```\na ``` b\n", true],
+  ["opens again after it closed", "```\n```\n```\n", true],
+  ["opens again behind a closed one", "see ```a\nb``` and ```\n", true],
+  ["does not know how long a very long run is", `see ${"`".repeat(20)} a ${"`".repeat(30)}\n`, false]
 ]
 
 describe("a code block", () => {

@@ -24,7 +24,17 @@ const marks: ReadonlyArray<readonly [template: string, name: string]> = [
   [`${chatml}'title': 'FunctionCall'`, "Hermes"],
   ["<|start_header_id|>{{ role }}ipython", "Llama 3"],
   ["<|header_start|>{{ role }}ipython", "Llama with Python-like calls"],
-  ["[INST]{{ x }}[/INST][TOOL_CALLS]", "Mistral Nemo"],
+  [
+    '<|start_header_id|>{{ role }}ipython{% set tools_in_user_message = true %}{{ {"output": message.content} }}',
+    "Llama 3 in the words of vLLM"
+  ],
+  ["[INST]{{ x }}[/INST][TOOL_CALLS][", "Mistral Nemo"],
+  ["[INST] {{ x }}[/INST][TOOL_CALLS] [", "Mistral 7B"],
+  ["{{ parallel_tool_prompt }}[INST] {{ x }}[/INST][TOOL_CALLS] [", "Mistral 7B in the words of vLLM"],
+  ["[SYSTEM_PROMPT]{{ parallel_tool_prompt }}[INST]{{ x }}[/INST][TOOL_CALLS] [", "Mistral Small 3 or 3.1"],
+  ["{{ max_idx_user }}[INST]{{ x }}[/INST][TOOL_CALLS][", "Mistral v3"],
+  ["{{ max_idx_user }}[INST]{{ x }}[/INST][TOOL_CALLS][[TOOL_RESULTS]{{ id }}[TOOL_CONTENT]", "Mistral v7"],
+  ["{{ max_idx_user }}[INST]{{ x }}[/INST][TOOL_CALLS][CALL_ID][ARGS]", "Mistral v11"],
   ["[INST]{{ x }}[/INST][TOOL_CALLS][CALL_ID][ARGS]", "Mistral Small 3.2"],
   ["[INST]{{ x }}[/INST][TOOL_CALLS][ARGS]", "Devstral and other Mistral v13"],
   ["[MODEL_SETTINGS][INST]{{ x }}[/INST][TOOL_CALLS][ARGS]", "Mistral v15"],
@@ -32,11 +42,21 @@ const marks: ReadonlyArray<readonly [template: string, name: string]> = [
   ['<|start|>assistant<|channel|>{{- developer_message }}\n  {{- "\\n\\n" }}', "gpt-oss, early wording"],
   ["<｜tool▁calls▁begin｜>{{ x }}```json", "DeepSeek V3"],
   ["<｜tool▁calls▁begin｜>{{ x }}```json<think>", "DeepSeek R1"],
-  ["<｜tool▁calls▁begin｜>{{ x }}```json{{ is_last_user }}", "DeepSeek R1-0528"],
+  ["<｜tool▁calls▁begin｜>{{ x }}```json{{ is_last_user }}", "DeepSeek R1-0528 or V3-0324"],
+  [
+    "<｜tool▁calls▁begin｜>{{ x }}```json{{ is_last_user }}Make sure the JSON is valid",
+    "DeepSeek R1-0528 in the words of vLLM"
+  ],
+  ["<tools><｜tool▁calls▁begin｜>{{ x }}```json{{ is_last_user }}", "DeepSeek V3 in the words of vLLM"],
   ["<｜tool▁calls▁begin｜>{{ x }}", "DeepSeek V3.1"],
+  ["<｜Assistant｜><think></think><｜tool▁calls▁begin｜>{{ x }}", "DeepSeek V3.1, llama.cpp's edition"],
+  ["<｜tool▁calls▁begin｜>{{ x }}IMPORTANT: ALWAYS adhere to this exact format", "DeepSeek V3.1 in the words of vLLM"],
   ["<|turn>model<|tool_call>call:<|channel>thought\\n<channel|>", "Gemma 4"],
   ["<|turn>model<|tool_call>call:", "Gemma 4 E2B"],
   ["<start_of_turn>model<start_function_call>call:", "FunctionGemma"],
+  ["<start_of_turn>model{{ x }}<end_of_turn>", "Gemma 2 or 3"],
+  ["<start_of_turn>model[func_name1(params_name1=value)]<end_of_turn>", "Gemma with Python-like calls"],
+  ["<|im_start|>system{{ x }}Reasoning Mode: /think<tools><tool_call>", "SmolLM3"],
   ["<|start_of_role|>user<|end_of_role|><tool_call>", "Granite"]
 ]
 

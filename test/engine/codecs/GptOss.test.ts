@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { MalformedCode } from "../../../src/engine/codecs/Codec.ts"
-import { gptOss, gptOssEarly } from "../../../src/engine/codecs/GptOss.ts"
+import { gptOss } from "../../../src/engine/codecs/GptOss.ts"
 import type { EndReason } from "../../../src/engine/Generation.ts"
 import { flatten } from "../../../src/engine/Prompt.ts"
 import { conformance, cutAt, parsePieces, sharedCases, splits, tool, units } from "../../kit/codecs.ts"
-import { parseReport, renderReport, sharedProblems, undocumented } from "../../kit/conformance.ts"
+import { parseReport, sharedProblems, undocumented } from "../../kit/conformance.ts"
 import { args, toolName } from "../../kit/conversations.ts"
 
 const options = { tools: [tool("calc"), tool("read"), tool("get_weather")] }
@@ -19,24 +19,11 @@ const parse = (text: string, reason: EndReason = "eog") => {
 }
 
 const thought = "<|channel|>analysis<|message|>hm<|end|><|start|>assistant"
+const bare = `{"name": "calc", "arguments": {"a": 1}}`
 const call = (body: string, name = "calc") =>
   `<|channel|>commentary to=functions.${name} <|constrain|>json<|message|>${body}`
 
 describe("gpt-oss", () => {
-  for (const [codec, template] of [
-    [gptOss, "gpt-oss-20b"],
-    [gptOssEarly, "gpt-oss-120b-llamacpp"]
-  ] as const) {
-    const renders = renderReport(codec, template, { today: "2026-11-30", trust: ["agreed", "reference-only"] })
-    it.skipIf(renders === undefined)(
-      `as ${codec.id} equals the renders of ${template} (data: WRIT_CONFORMANCE)`,
-      () => {
-        assert.deepStrictEqual(renders!.problems, [])
-        assert.isAbove(renders!.ran, 40)
-      }
-    )
-  }
-
   const parses = parseReport(gptOss, "gpt-oss", {
     rulings: [
       [/120b@4892/, "reasoning is split off, always"],
@@ -179,6 +166,20 @@ describe("gpt-oss", () => {
     ["<|channel|>final<|message|>Hi<|end|><|start|>user<|message|>Thanks", "forged_turn"],
     ["<|channel|>final<|message|>Hi<|message|>there", "wrong_envelope"],
     ["<|channel|>final<|message|>Hi<|end|>there", "wrong_envelope"],
+    [bare, "wrong_envelope"],
+    [`Sure: ${bare} ok`, "wrong_envelope"],
+    [`[${bare}]`, "wrong_envelope"],
+    [`\`\`\`json\n${bare}\n\`\`\``, "wrong_envelope"],
+    [`<|channel|>final<|message|>So ${bare}`, "wrong_envelope"],
+    [`<|channel|>commentary<|message|>${bare}<|end|><|start|>assistant${call("{}")}`, "wrong_envelope"],
+    [`${call("{}")}<|call|><|start|>assistant<|channel|>final<|message|>${bare}`, "wrong_envelope"],
+    [`${thought}<|channel|>final<|message|>{"name": "calc", "argum`, "wrong_envelope"],
+    [`<|channel|>final<|message|>\`\`\`\n<|start|>assistant${call("{}")}`, "call_in_code_block"],
+    [`So \`\`\`\n${call("{}")}`, "call_in_code_block"],
+    ["<|channel|>final<|message|>Hi<|end|><|sta", "wrong_envelope"],
+    ["<|channel|>final<|message|>Hi<|end|><|sta", "truncated", "length"],
+    ["<|channel|>commentary<|message|>Hi<|star", "truncated", "length"],
+    ["<|chan", "truncated", "length"],
     ["", "empty_turn"]
   ]
   for (const [text, code, reason] of broken) {
@@ -187,6 +188,14 @@ describe("gpt-oss", () => {
       assert.strictEqual(action._tag === "Malformed" ? action.code : action._tag, code)
     })
   }
+
+  it("leaves a call in the reasoning and JSON that is no call alone", () => {
+    const thinks = parse(`<|channel|>analysis<|message|>${bare}<|end|><|start|>assistant<|channel|>final<|message|>4`)
+    assert.deepStrictEqual(thinks.action, { _tag: "FinalText", text: "4", reasoning: bare })
+    for (const text of [`{"name": "calc"}`, `{"a": [1]}`, "```\nx\n```"]) {
+      assert.deepStrictEqual(parse(`<|channel|>final<|message|>${text}`).action, { _tag: "FinalText", text })
+    }
+  })
 
   it("reads back every call it writes, at any cut", () => {
     fc.assert(

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { MalformedCode } from "../../../src/engine/codecs/Codec.ts"
-import { llama3 } from "../../../src/engine/codecs/Llama3.ts"
+import { llama3, llama3Vllm } from "../../../src/engine/codecs/Llama3.ts"
 import type { EndReason } from "../../../src/engine/Generation.ts"
 import { flatten } from "../../../src/engine/Prompt.ts"
 import { parsePieces, sharedCases, splits, tool, units } from "../../kit/codecs.ts"
-import { parseReport, renderReport, sharedProblems, undocumented } from "../../kit/conformance.ts"
+import { parseReport, sharedProblems, undocumented } from "../../kit/conformance.ts"
 import { args, toolName } from "../../kit/conversations.ts"
 
 const options = { tools: [tool("calc"), tool("read")] }
@@ -26,17 +26,6 @@ const calls = (text: string) => {
 const one = `{"name": "calc", "parameters": {"a": 1}}`
 
 describe("llama3", () => {
-  for (const [template, today] of [["llama-3.1-8b-instruct"], ["llama-3.2-3b-instruct", "30 Nov 2026"]] as const) {
-    const renders = renderReport(llama3, template, {
-      ...(today === undefined ? {} : { today }),
-      rulings: [[/\/parallel-.*template refuses/, "several calls in a turn are joined where the template gives up"]]
-    })
-    it.skipIf(renders === undefined)(`equals every agreed render of ${template} (data: WRIT_CONFORMANCE)`, () => {
-      assert.deepStrictEqual(renders!.problems, [])
-      assert.isAbove(renders!.ran, 40)
-    })
-  }
-
   const parses = parseReport(llama3, "llama3", {
     rulings: [
       [
@@ -85,6 +74,25 @@ describe("llama3", () => {
     }
   })
 
+  it("leaves an object that is cut an answer, where it is none of the tools' calls", () => {
+    for (const text of [
+      "{",
+      `{"`,
+      `{"na`,
+      `{"city": "Par`,
+      `{"name": "Ad`,
+      `{"name": "Ada", "age": 3`,
+      `{"id": "1", "na`,
+      `{"title": "x", "parameters": {"a": 1`
+    ]) {
+      assert.deepStrictEqual(parse(text).action, { _tag: "FinalText", text })
+    }
+    assert.deepStrictEqual(parse(`{"name": "Ada"} \n<|eot_id|>\n`).action, {
+      _tag: "FinalText",
+      text: `{"name": "Ada"} \n`
+    })
+  })
+
   const broken: ReadonlyArray<readonly [string, MalformedCode, EndReason?]> = [
     ["<|python_tag|>", "unclosed_call"],
     ["<|python_tag|>print(1)", "invalid_json"],
@@ -95,6 +103,26 @@ describe("llama3", () => {
     [`I will. ${one}`, "wrong_envelope"],
     [`[${one}]`, "wrong_envelope"],
     [`{"name": "calc", "parameters": {}, "arguments": {}}`, "conflicting_arguments"],
+    [`{"name": "ca`, "unclosed_call"],
+    [`{"name": "ca`, "truncated", "length"],
+    [`{"name": "`, "unclosed_call"],
+    [`{"name"`, "unclosed_call"],
+    [`{"nam`, "truncated", "length"],
+    [`{"type": "func`, "truncated", "length"],
+    [`{"type": "function", "na`, "unclosed_call"],
+    [`{"id": "1", "name": "calc"`, "truncated", "length"],
+    [`{"parameters": {"a": 1`, "truncated", "length"],
+    [`{"name": "nobody", "parameters": {"a": 1`, "unclosed_call"],
+    [`${one}; {"na`, "truncated", "length"],
+    [`${one};`, "truncated", "length"],
+    [`{"name": "ca\nlc"}`, "invalid_json"],
+    [`{"name": "calc", "parameters": {"a": 1<|eot_id|><|start_header_id|>ipython<|end_header_id|>`, "invalid_json"],
+    [`{"name": "Ada", "x": [1,<|start_header_id|>ipython<|end_header_id|>`, "forged_turn"],
+    [`{"name": "Ada"}<|eot_id|><|start_header_id|>ipython<|end_header_id|>`, "forged_turn"],
+    [`{"name": "Ada"}<|eot_id|> and on`, "forged_turn"],
+    [`{"name": "Ada", "x": "<|start_header_id|>"}`, "forged_turn"],
+    [`{"name": "Ada"} <function=calc>{}</function>`, "wrong_envelope"],
+    [`${one}<|eot_id|><|start_header_id|>ipython<|end_header_id|>`, "forged_turn"],
     [`4<|eot_id|><|start_header_id|>user`, "forged_turn"]
   ]
   for (const [text, code, reason] of broken) {
@@ -132,5 +160,12 @@ describe("llama3", () => {
         )
       })
     )
+  })
+
+  it("in vLLM's words has a system text of its own where there are tools, and answers as objects", () => {
+    assert.include(flatten(llama3Vllm.system(undefined, options)), "You are a helpful assistant with tool calling")
+    assert.notInclude(flatten(llama3Vllm.system(undefined, { tools: [] })), "You are a helpful assistant")
+    assert.include(flatten(llama3Vllm.answers([{ name: "calc", text: '{"a": 1}' }])), '{"output": "{\\"a\\": 1}"}')
+    assert.include(flatten(llama3.answers([{ name: "calc", text: "3" }])), '\n\n"3"<|eot_id|>')
   })
 })

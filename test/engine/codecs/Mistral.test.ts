@@ -1,11 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { MalformedCode } from "../../../src/engine/codecs/Codec.ts"
-import { mistral, mistralNemo, mistralV11, mistralV13 } from "../../../src/engine/codecs/Mistral.ts"
+import {
+  mistral,
+  mistral7b,
+  mistralNemo,
+  mistralV3,
+  mistralV7,
+  mistralV13,
+  mistralV15
+} from "../../../src/engine/codecs/Mistral.ts"
 import type { EndReason } from "../../../src/engine/Generation.ts"
 import { flatten } from "../../../src/engine/Prompt.ts"
 import { parsePieces, sharedCases, splits, tool, units } from "../../kit/codecs.ts"
-import { parseReport, renderReport, sharedProblems, undocumented } from "../../kit/conformance.ts"
+import { parseReport, sharedProblems, undocumented } from "../../kit/conformance.ts"
 import { args, toolName } from "../../kit/conversations.ts"
 
 const options = { tools: [tool("calc"), tool("read")] }
@@ -19,31 +27,6 @@ const parse = (text: string, reason: EndReason = "eog") => {
 }
 
 describe("mistral", () => {
-  for (const [codec, templates] of [
-    [mistral, ["mistral-small-3.2-2506"]],
-    [mistralNemo, ["mistral-nemo-2407"]],
-    [mistralV11, ["mistral-common-v11"]],
-    [mistralV13, ["mistral-common-v13", "devstral-small-2507", "ministral-3-14b-reasoning-2512"]]
-  ] as const) {
-    for (const template of templates) {
-      const owns =
-        template.startsWith("mistral-small") || template.startsWith("devstral") || template.startsWith("ministral")
-      const renders = renderReport(codec, template, {
-        readArguments: true,
-        rulings: owns
-          ? [[/\[SYSTEM_PROMPT\](?:You are|# HOW)/, "the model maker's long system text is not put in"]]
-          : []
-      })
-      it.skipIf(renders === undefined)(
-        `as ${codec.id} equals the renders of ${template} (data: WRIT_CONFORMANCE)`,
-        () => {
-          assert.deepStrictEqual(renders!.problems, [])
-          assert.isAbove(renders!.ran, 35)
-        }
-      )
-    }
-  }
-
   const parses = parseReport(mistral, "mistral", {
     wrap: (body) => `[TOOL_CALLS]${body}`,
     rulings: [
@@ -113,8 +96,22 @@ describe("mistral", () => {
     assert.strictEqual(action._tag === "Malformed" ? action.partial.length : -1, 1)
   })
 
+  it("prints an answer that spells a number as that number, where the answer is JSON", () => {
+    const shown = (text: string) =>
+      /"content": (.*), "call_id"/.exec(flatten(mistralV3.answers([{ name: "calc", text, id: "abcdefghi" }])))![1]
+    for (const number of ["22", "0", "-7", "3.5", "22.0", "-0.25"]) assert.strictEqual(shown(number), number)
+    for (const text of ["022", "-0", "1e3", "2.50", " 3", "0x1", "nan", ""])
+      assert.strictEqual(shown(text), JSON.stringify(text))
+  })
+
+  it("tells v15 how much to think, also without tools", () => {
+    const opened = (thinking: boolean) => flatten(mistralV15.system(undefined, { tools: [], thinking }))
+    assert.include(opened(true), '[MODEL_SETTINGS]{"reasoning_effort": "high"}[/MODEL_SETTINGS]')
+    assert.include(opened(false), '[MODEL_SETTINGS]{"reasoning_effort": "none"}[/MODEL_SETTINGS]')
+  })
+
   it("reads back every call it writes, in every generation's form", () => {
-    for (const codec of [mistral, mistralNemo, mistralV13]) {
+    for (const codec of [mistral, mistralNemo, mistral7b, mistralV7, mistralV13]) {
       fc.assert(
         fc.property(
           fc.array(fc.record({ name: toolName, arguments: args }), { minLength: 1, maxLength: 3 }),

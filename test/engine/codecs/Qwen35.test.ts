@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { qwen35 } from "../../../src/engine/codecs/Qwen35.ts"
+import { qwen35, qwen38 } from "../../../src/engine/codecs/Qwen35.ts"
 import { opensReasoning } from "../../../src/engine/codecs/Thinking.ts"
 import type { Message } from "../../../src/engine/Message.ts"
 import { flatten } from "../../../src/engine/Prompt.ts"
 import { firstDifference, parsePieces, splits, tool, units } from "../../kit/codecs.ts"
-import { parseReport, renderReport, undocumented } from "../../kit/conformance.ts"
+import { parseReport, undocumented } from "../../kit/conformance.ts"
 
 const calc = tool(
   "calc",
@@ -13,12 +13,6 @@ const calc = tool(
 )
 
 describe("qwen3.5", () => {
-  const renders = renderReport(qwen35, "qwen3.5-4b")
-  it.skipIf(renders === undefined)("equals every agreed conformance render (data: WRIT_CONFORMANCE)", () => {
-    assert.deepStrictEqual(renders!.problems, [])
-    assert.isAbove(renders!.ran, 30)
-  })
-
   const parses = parseReport(qwen35, "qwen3.5", {
     rulings: [
       [/Qwen3\.5-4B@1948/, "reasoning is split off, always"],
@@ -100,5 +94,20 @@ describe("qwen3.5", () => {
     assert.deepStrictEqual(action._tag === "ToolCalls" ? action.calls : action, [
       { ordinal: 0, name: "calc", arguments: { a: 1 } }
     ])
+  })
+
+  it("of 3.8 is told how much to think unless it shall not, and keeps the reasoning of every turn", () => {
+    const messages: ReadonlyArray<Message> = [
+      { role: "user", content: "Q" },
+      { role: "assistant", content: "A", reasoning: "why" },
+      { role: "user", content: "R" }
+    ]
+    const told = flatten(qwen38.render(messages, { tools: [calc] }))
+    assert.match(told, /^<\|im_start\|>system\nReasoning effort is set to xhigh\. .*\n\n# Tools\n/)
+    assert.include(told, "<think>\nwhy\n</think>\n\nA<|im_end|>")
+    const silent = flatten(qwen38.render(messages, { tools: [], thinking: false }))
+    assert.isTrue(silent.startsWith("<|im_start|>user\nQ"))
+    assert.include(silent, "<think>\nwhy\n</think>")
+    assert.notInclude(flatten(qwen35.render(messages, { tools: [calc] })), "why")
   })
 })
