@@ -14,7 +14,14 @@ import { fileURLToPath } from "node:url"
 import { build, type Plugin } from "esbuild"
 
 /** Files that something names by URL at run time, and the command itself. Absent ones are left out of the bundle. */
-const entries = ["cli", "engine/worker", "tools/worker", "tools/builtin/index"]
+const entries = [
+  "cli",
+  "engine/worker",
+  "tools/worker",
+  "tools/workerProcess",
+  "tools/builtin/index",
+  "tools/files/moduleProcess"
+]
 
 /** Stay packages: native code, and a pool that names its own worker file. */
 const external = ["node-llama-cpp", "piscina"]

@@ -9,7 +9,8 @@ import * as ScriptedModel from "./engine/ScriptedModel.ts"
 
 export { MemoryTraces } from "./actors/TraceWriter.ts"
 export type { Script, ScriptedFault, ScriptedTurn } from "./engine/ScriptedModel.ts"
-export { ScriptedSessions } from "./engine/ScriptedModel.ts"
+/** `layerEngine(script)` is the engine alone, for `Wiring.layer({ engine })` or services of your own. */
+export { layer as layerEngine, ScriptedSessions } from "./engine/ScriptedModel.ts"
 
 /** The same digests in every test run. */
 const fixedKey = Layer.succeed(TraceWriter.TraceKey, () => new Uint8Array(32))
@@ -18,7 +19,7 @@ const fixedKey = Layer.succeed(TraceWriter.TraceKey, () => new Uint8Array(32))
 export const layerScripted = (script: ScriptedModel.Script) =>
   Layer.mergeAll(
     ScriptedModel.layer(script),
-    ToolPool.layerInline(),
+    ToolPool.layerInline({ anyIsolation: true }),
     TraceWriter.layerMemory.pipe(Layer.provideMerge(fixedKey)),
     ArtifactStore.layerMemory,
     EffectLedger.layerMemory(),

@@ -111,7 +111,11 @@ describe("the package rules", () => {
     "effect/cli/Command",
     "@effect/platform-node/NodeServices",
     "effect",
-    "@effect/platform-node"
+    "@effect/platform-node",
+    "@effect/sql-pg/PgConnection",
+    "effect/sql/SqlError",
+    "node:https",
+    "html-to-text"
   ]
   const everything = packages.map((name) => `import "${name}"`).join("\n")
   const refused = (file: string) => Rules.reservedPackages(tree({ [file]: everything })).length
@@ -125,6 +129,11 @@ describe("the package rules", () => {
 
   it("allow each in the files that own it", () => {
     expect(allowed("src/actors/ToolPool.ts")).toEqual(["piscina"])
+    expect(allowed("src/actors/EffectLedgerPostgres.ts")).toEqual(packages.slice(10, 12))
+    expect(allowed("src/actors/EffectLedgerPostgresTables.ts")).toEqual(packages.slice(10, 12))
+    expect(allowed("src/actors/EffectLedgerSqlite.ts")).toEqual([])
+    expect(allowed("src/tools/web/Exchange.ts")).toEqual(["node:https", "html-to-text"])
+    expect(allowed("src/tools/builtin/web_fetch.ts")).toEqual([])
     expect(allowed("src/engine/LlamaModel.ts")).toEqual(["node-llama-cpp"])
     expect(allowed("src/actors/Inference.ts")).toEqual(packages.slice(2, 6))
     expect(allowed("src/engine/Wire.ts")).toEqual(packages.slice(2, 6))

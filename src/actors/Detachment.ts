@@ -26,7 +26,8 @@ export interface Detachable {
 /** The outcome of a call that got no time at all. */
 export const noTimeLeft: ToolOutcome = failed("timed_out", "none", "no time is left: the tool was not started", 0)
 
-type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+/** Gives back the interruptibility of the region around an uninterruptible one. */
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Starts `work` at once. Work that ends without waiting costs no timer. */
 export const runDetachable = (work: Effect.Effect<ToolOutcome>, options: Detachable): Effect.Effect<ToolOutcome> =>

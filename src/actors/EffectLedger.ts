@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import type { StagedStatement } from "../tools/ToolCall.ts"
 import {
   type Command,
   commandKey,
@@ -62,6 +63,18 @@ export class EffectLedger extends Context.Service<
     readonly retake: (intent: Intent) => Effect.Effect<Begun, LedgerError>
     /** Records what this ledger's own attempt came to. Saying the same twice is fine. A failure means: nobody knows. */
     readonly settle: (key: string, outcome: SettledOutcome) => Effect.Effect<void, LedgerError>
+    /**
+     * `settle` for an outcome that succeeds only with what its tool has staged: outcome and statements are one transaction.
+     * Gives what is on the record now: the outcome, or the failure that took its place because the database refused a
+     * statement; then none of them has left anything. Only where the ledger is `transactional`.
+     */
+    readonly commit: (
+      key: string,
+      outcome: SettledOutcome,
+      staged: ReadonlyArray<StagedStatement>
+    ) => Effect.Effect<SettledOutcome, LedgerError>
+    /** Can statements of tools be part of its transactions? If not: why, and what to do about it. */
+    readonly transactional: true | string
     /** Records what arrived after the caller had moved on. It settles an unknown effect and changes no settled one. */
     readonly late: (key: string, outcome: SettledOutcome) => Effect.Effect<void, LedgerError>
     /** A person settles an unknown effect. */
@@ -75,6 +88,7 @@ export class EffectLedger extends Context.Service<
 /** Where entries are kept. Commands are applied by `decide`, one after the other, each durable before its answer. */
 export interface LedgerStore {
   readonly me: string
+  readonly transactional: true | string
   readonly submit: (command: Command) => Effect.Effect<Result.Result<Stance, LedgerError>, LedgerError>
   readonly alive: (owner: string) => Effect.Effect<boolean, LedgerError>
   readonly entry: (key: string) => Effect.Effect<LedgerEntry | undefined, LedgerError>
@@ -89,6 +103,13 @@ export interface LedgerTiming {
 }
 
 const digest = /^[0-9a-f]{64}$/
+
+const misshapen = ({ argumentsDigest, key }: Intent, retake: boolean): LedgerError | undefined => {
+  if (digest.test(key) && digest.test(argumentsDigest)) return undefined
+  const operation = retake ? "retake" : "begin"
+  const message = "the key and the arguments digest of an intent are 64 lower-case hex digits each"
+  return new LedgerError({ operation, reason: "invalid", message })
+}
 
 /** Fibers of this instance that wait for an outcome, by key. */
 const makeWaiters = () => {
@@ -151,6 +172,20 @@ const makeWatch = (store: LedgerStore, pollMillis: number) => {
   return { standing, idle, wake: waiters.wake }
 }
 
+/** Whoever asked could have known: nothing was recorded. */
+const refuseStaged = (key: string, lacks: string) =>
+  Effect.fail(
+    new LedgerError({
+      operation: "settle",
+      reason: "invalid",
+      message: `effect ${key}: nothing can be staged: ${lacks}`
+    })
+  )
+
+/** What is on the record after a commit: the outcome, or what took its place. */
+const committed = (stance: Stance, outcome: SettledOutcome): SettledOutcome =>
+  stance._tag === "Done" ? (stance.instead ?? outcome) : outcome
+
 /** The protocol on top of a store: waiting for whoever is at work, and saying how things stand. */
 export const make = (store: LedgerStore, timing: LedgerTiming = {}): EffectLedger["Service"] => {
   const { pollMillis = 20, waitMillis = 90_000 } = timing
@@ -184,16 +219,18 @@ export const make = (store: LedgerStore, timing: LedgerTiming = {}): EffectLedge
   })
 
   const begin = (intent: Intent, retake: boolean): Effect.Effect<Begun, LedgerError> => {
-    if (!digest.test(intent.key) || !digest.test(intent.argumentsDigest)) {
-      const operation = retake ? "retake" : "begin"
-      const message = "the key and the arguments digest of an intent are 64 lower-case hex digits each"
-      return new LedgerError({ operation, reason: "invalid", message })
-    }
+    const wrong = misshapen(intent, retake)
+    if (wrong !== undefined) return wrong
     const command = { _tag: "Begin", intent, retake } as const
     return Effect.flatMap(submit(command), (stance) =>
       stance._tag === "Running" ? wait(command, stance) : begun(stance)
     )
   }
+
+  const commit: EffectLedger["Service"]["commit"] = (key, outcome, staged) =>
+    store.transactional === true
+      ? Effect.map(submit({ _tag: "Settle", key, outcome, staged }), (stance) => committed(stance, outcome))
+      : refuseStaged(key, store.transactional)
 
   const record = (entry: LedgerEntry) => Effect.map(standing(entry), (standing): LedgerRecord => ({ entry, standing }))
 
@@ -201,6 +238,8 @@ export const make = (store: LedgerStore, timing: LedgerTiming = {}): EffectLedge
     begin: (intent) => begin(intent, false),
     retake: (intent) => begin(intent, true),
     settle: (key, outcome) => Effect.asVoid(submit({ _tag: "Settle", key, outcome })),
+    commit,
+    transactional: store.transactional,
     late: (key, outcome) => Effect.asVoid(submit({ _tag: "Late", key, outcome })),
     resolve: (key, resolution) => Effect.asVoid(submit({ _tag: "Resolve", key, resolution })),
     get: (key) =>
@@ -216,6 +255,10 @@ export const make = (store: LedgerStore, timing: LedgerTiming = {}): EffectLedge
 export const inOrder = (entries: Iterable<LedgerEntry>): ReadonlyArray<LedgerEntry> =>
   [...entries].sort((a, b) => a.attempts[0]!.at - b.attempts[0]!.at || (a.key < b.key ? -1 : 1))
 
+/** Why a ledger without a database cannot execute statements of tools, and what to do about it. */
+export const notTransactional =
+  "this run needs an effect ledger in a file or on PostgreSQL: name one (--ledger, or ledger in the options)"
+
 /** Keeps entries as long as the layer lives: single flight and replay inside one process, nothing after it. */
 export const layerMemory = (timing?: LedgerTiming): Layer.Layer<EffectLedger> =>
   Layer.sync(EffectLedger, () => {
@@ -224,6 +267,7 @@ export const layerMemory = (timing?: LedgerTiming): Layer.Layer<EffectLedger> =>
     return make(
       {
         me,
+        transactional: notTransactional,
         submit: (command) =>
           Effect.clockWith((clock) =>
             Effect.sync(() => {
@@ -252,6 +296,8 @@ export const layerNone: Layer.Layer<EffectLedger> = Layer.succeed(
     begin: () => Effect.succeed({ _tag: "New" }),
     retake: () => Effect.succeed({ _tag: "New" }),
     settle: () => Effect.void,
+    commit: (key) => refuseStaged(key, notTransactional),
+    transactional: notTransactional,
     late: () => Effect.void,
     resolve: (key) =>
       Effect.fail(

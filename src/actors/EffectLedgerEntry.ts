@@ -6,6 +6,7 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { failureKinds, type StagedStatement } from "../tools/ToolCall.ts"
 import { LedgerError } from "./EffectLedgerError.ts"
 
 const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
@@ -26,33 +27,27 @@ export const SettledOutcome = Schema.Struct({
   ok: Schema.Boolean,
   /** The JSON text of the answer, byte for byte as the model was told. */
   answer: Schema.String,
-  kind: Schema.optionalKey(
-    Schema.Literals([
-      "malformed_call",
-      "unknown_tool",
-      "invalid_arguments",
-      "refused",
-      "not_executed",
-      "not_found",
-      "execution_failed",
-      "timed_out",
-      "crashed",
-      "bad_result",
-      "cancelled",
-      "idempotency_conflict",
-      "outcome_unknown"
-    ])
-  ),
+  kind: Schema.optionalKey(Schema.Literals(failureKinds)),
   effect: Schema.Literals(["none", "present", "unknown"]),
   state: Schema.Literals(["succeeded", "failed", "unknown"])
 })
 export interface SettledOutcome extends Schema.Schema.Type<typeof SettledOutcome> {}
 
+/** What a person found out, and why we believe it. */
+const Resolved = Schema.Struct({
+  at: Schema.Finite,
+  outcome: SettledOutcome,
+  by: Schema.String,
+  reason: Schema.String
+})
+
 /** One try under the key: who made it, when it began, and what its owner said it came to. Times are epoch milliseconds. */
 export const Attempt = Schema.Struct({
   owner: Schema.String,
   at: Schema.Finite,
-  settled: Schema.optionalKey(Schema.Struct({ at: Schema.Finite, outcome: SettledOutcome }))
+  settled: Schema.optionalKey(Schema.Struct({ at: Schema.Finite, outcome: SettledOutcome })),
+  /** That it left nothing was found out by a person, and then it was tried anew. */
+  resolved: Schema.optionalKey(Resolved)
 })
 export interface Attempt extends Schema.Schema.Type<typeof Attempt> {}
 
@@ -62,10 +57,8 @@ export const LedgerEntry = Schema.Struct({
   attempts: Schema.Array(Attempt),
   /** What arrived after its caller had moved on. */
   late: Schema.optionalKey(Schema.Struct({ at: Schema.Finite, outcome: SettledOutcome })),
-  /** What a person found out, and why we believe it. */
-  resolved: Schema.optionalKey(
-    Schema.Struct({ at: Schema.Finite, outcome: SettledOutcome, by: Schema.String, reason: Schema.String })
-  )
+  /** About the last attempt. */
+  resolved: Schema.optionalKey(Resolved)
 })
 export interface LedgerEntry extends Schema.Schema.Type<typeof LedgerEntry> {}
 
@@ -78,18 +71,27 @@ export interface Resolution {
 
 export type Command =
   | { readonly _tag: "Begin"; readonly intent: Intent; readonly retake: boolean }
-  | { readonly _tag: "Settle"; readonly key: string; readonly outcome: SettledOutcome }
+  | {
+      readonly _tag: "Settle"
+      readonly key: string
+      readonly outcome: SettledOutcome
+      /** Executed in the same transaction, and only if the outcome is put down. */
+      readonly staged?: ReadonlyArray<StagedStatement>
+    }
   | { readonly _tag: "Late"; readonly key: string; readonly outcome: SettledOutcome }
   | { readonly _tag: "Resolve"; readonly key: string; readonly resolution: Resolution }
 
-/** What a command found. `Done` answers every command but `Begin`. */
+/**
+ * What a command found. `Done` answers every command but `Begin`; `instead` is what was put down because a staged statement
+ * was refused.
+ */
 export type Stance =
   | { readonly _tag: "New" }
   | { readonly _tag: "Settled"; readonly outcome: SettledOutcome }
   | { readonly _tag: "Unknown"; readonly entry: LedgerEntry }
   | { readonly _tag: "Conflict"; readonly entry: LedgerEntry }
   | { readonly _tag: "Running"; readonly entry: LedgerEntry }
-  | { readonly _tag: "Done" }
+  | { readonly _tag: "Done"; readonly instead?: SettledOutcome }
 
 /** Where the deciding process stands. */
 export interface Present {
@@ -148,10 +150,17 @@ const begin = (
 ): Decision => {
   const attempt: Attempt = { owner: me, at: now }
   if (entry === undefined) return { reply: Result.succeed({ _tag: "New" }), put: { ...intent, attempts: [attempt] } }
+  const outcome = outcomeOf(entry)
+  // What left nothing may be tried anew, and with other arguments: there is nothing it could be confused with.
+  if (retake && outcome?.state === "failed" && outcome.effect === "none" && entry.tool === intent.tool) {
+    const { resolved } = entry
+    const last = { ...current(entry), ...(resolved === undefined ? {} : { resolved }) }
+    const attempts = [...entry.attempts.slice(0, -1), last, attempt]
+    return { reply: Result.succeed({ _tag: "New" }), put: { ...intent, attempts } }
+  }
   if (entry.argumentsDigest !== intent.argumentsDigest || entry.tool !== intent.tool) {
     return { reply: Result.succeed({ _tag: "Conflict", entry }) }
   }
-  const outcome = outcomeOf(entry)
   if (outcome !== undefined) return { reply: Result.succeed({ _tag: "Settled", outcome }) }
   if (standingOf(entry, alive) === "running") return { reply: Result.succeed({ _tag: "Running", entry }) }
   // Nothing protects a tool of mode `none` from happening twice, so nobody may try again.
@@ -180,8 +189,19 @@ const settle = (entry: LedgerEntry, outcome: SettledOutcome, { me, now }: Presen
   return store({ ...entry, attempts: [...entry.attempts.slice(0, -1), { ...attempt, settled: { at: now, outcome } }] })
 }
 
-const late = (entry: LedgerEntry, outcome: SettledOutcome, { now }: Present): Decision =>
-  definite(entry.late?.outcome) === undefined ? store({ ...entry, late: { at: now, outcome } }) : done
+/** Attempts of which nobody has said for certain what they came to, the one under way included. */
+const openAttempts = ({ attempts }: LedgerEntry): number =>
+  attempts.filter(({ resolved, settled }) => resolved === undefined && definite(settled?.outcome) === undefined).length
+
+/**
+ * That an attempt left nothing says nothing of the others, one of which may be under way: then the key stays open. That one
+ * had its effect says enough.
+ */
+const late = (entry: LedgerEntry, outcome: SettledOutcome, { now }: Present): Decision => {
+  if (definite(entry.late?.outcome) !== undefined) return done
+  const open = outcome.effect === "none" && openAttempts(entry) > 1
+  return store({ ...entry, late: { at: now, outcome: open ? { ...outcome, state: "unknown" } : outcome } })
+}
 
 const resolve = (entry: LedgerEntry, { by, outcome, reason }: Resolution, { alive, now }: Present): Decision => {
   const { key } = entry

@@ -17,7 +17,8 @@ export const LedgerOperation = Schema.Literals([
  * `invalid` an intent or key that is none · `missing` no such key · `settled` it already came to something else ·
  * `running` its owner is at work · `not_owner` another process has it · `busy` the file stayed locked · `full` no room ·
  * `corrupt` damaged, or not a ledger · `version` written by a newer program · `unavailable` any other trouble of the file
- * system · `closed` the ledger was shut down.
+ * system or the server · `unreachable` the connection to the server is lost; the message says whether anything may have been
+ * recorded · `closed` the ledger was shut down.
  */
 export const LedgerReason = Schema.Literals([
   "invalid",
@@ -30,6 +31,7 @@ export const LedgerReason = Schema.Literals([
   "corrupt",
   "version",
   "unavailable",
+  "unreachable",
   "closed"
 ])
 

@@ -4,19 +4,23 @@
  * business.
  */
 
-import { closeSync, fsyncSync, mkdirSync, openSync } from "node:fs"
+import { closeSync, fsyncSync, openSync } from "node:fs"
 import { dirname } from "node:path"
 import type * as Sqlite from "node:sqlite"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { look, makeDirectory } from "./Directories.ts"
 import { inOrder } from "./EffectLedger.ts"
 import { type Command, commandKey, decide, LedgerEntry, type Stance } from "./EffectLedgerEntry.ts"
 import { LedgerError } from "./EffectLedgerError.ts"
+import { brokenAtCommit, makeStaging, type Staging, TookAll } from "./EffectLedgerFileStaged.ts"
 import { lives, type Owner } from "./EffectLedgerOwner.ts"
+import { insteadOf } from "./EffectLedgerStaged.ts"
 
-/** An open ledger file. Every function throws what SQLite throws; `faultOf` says what that means. */
+/** An open ledger file. `transactional` is that of the service. Every function throws what SQLite throws; `faultOf` says what that means. */
 export interface LedgerFile {
   /** All commands in one transaction, on disk when it returns. Throws: none of them happened. */
+  readonly transactional: true | string
   readonly transact: (
     commands: ReadonlyArray<Command>,
     now: number
@@ -36,6 +40,8 @@ export interface FileOptions {
   readonly leaseMillis: number
   /** The file grows no further than this; then intents and outcomes are refused as on a full disk. */
   readonly maxBytes: number | undefined
+  /** Make the ledger if there is none. */
+  readonly create: boolean
 }
 
 /** How long one attempt to lock the file may block the thread. Longer waits are made of several attempts. */
@@ -58,7 +64,7 @@ pragma user_version = ${version};
 
 /** Found out here, not by SQLite. */
 class Unusable extends Error {
-  readonly reason: "corrupt" | "version" | "unavailable"
+  readonly reason: "corrupt" | "version" | "unavailable" | "missing"
   constructor(reason: Unusable["reason"], message: string) {
     super(message)
     this.reason = reason
@@ -70,7 +76,7 @@ const pragma = (db: Sqlite.DatabaseSync, name: string): unknown =>
 
 /** Creates a file only its owner can read, and makes its name durable: SQLite only does that for the files beside it. */
 const create = (path: string): void => {
-  mkdirSync(dirname(path), { recursive: true })
+  makeDirectory(dirname(path))
   try {
     // Never opened again like this: closing a second descriptor would drop the locks SQLite holds through the first.
     closeSync(openSync(path, "wx", 0o600))
@@ -104,7 +110,8 @@ const makeTransaction = (db: Sqlite.DatabaseSync) => {
 }
 
 /** Checks that the file is a sound ledger of this version, or makes an empty one into that. */
-const prepare = (db: Sqlite.DatabaseSync, { maxBytes }: FileOptions): void => {
+const prepare = (db: Sqlite.DatabaseSync, { create, maxBytes }: FileOptions): void => {
+  if (!create && pragma(db, "user_version") === 0) throw new Unusable("corrupt", "it is not a ledger")
   if (pragma(db, "application_id") !== applicationId && db.prepare("select 1 from sqlite_schema").get() !== undefined) {
     throw new Unusable("corrupt", "it is a database of another program")
   }
@@ -167,23 +174,36 @@ interface Applied {
 }
 
 /** Statements on entries, and the one way a command changes them. */
-const makeEntries = (db: Sqlite.DatabaseSync, me: string, alive: (owner: string, now: number) => boolean) => {
+const makeEntries = (
+  db: Sqlite.DatabaseSync,
+  me: string,
+  alive: (owner: string, now: number) => boolean,
+  staging: Staging | undefined
+) => {
   const select = db.prepare("select key, body from entries where key = ?")
   const selectAll = db.prepare("select key, body from entries")
   const selectRun = db.prepare("select key, body from entries where run_id = ?")
   const insert = db.prepare("insert into entries (key, run_id, body) values (?, ?, ?)")
-  const update = db.prepare("update entries set body = ? where key = ?")
+  const update = db.prepare("update entries set run_id = ?, body = ? where key = ?")
   return {
-    /** `known` is an entry whose text may still be the stored one: then it is not decoded again. */
-    apply: (command: Command, now: number, known: Written | undefined): Applied => {
+    /**
+     * `known` is an entry whose text may still be the stored one: then it is not decoded again. `refused` says why its staged
+     * statements are not to be executed.
+     */
+    apply: (command: Command, now: number, known: Written | undefined, refused: string | undefined): Applied => {
       const key = commandKey(command)
       const row = select.get(key)
       const entry = row !== undefined && row["body"] === known?.body ? known!.entry : toEntry(row)
-      const { put, reply } = decide(command, entry, { now, me, alive: (owner) => alive(owner, now) })
+      const present = { now, me, alive: (owner: string) => alive(owner, now) }
+      const decision = decide(command, entry, present)
+      const staged = decision.put !== undefined && command._tag === "Settle" ? command.staged : undefined
+      const why = staged === undefined ? undefined : (refused ?? staging?.run(staged))
+      const kept = why === undefined || command._tag !== "Settle" ? decision : insteadOf(command, why, entry, present)
+      const { put, reply } = kept
       if (put === undefined) return { reply, written: undefined }
       const body = JSON.stringify(put)
       if (entry === undefined) insert.run(key, put.runId, body)
-      else update.run(body, key)
+      else update.run(put.runId, body, key)
       return { reply, written: { body, entry: put } }
     },
     get: (key: string) => toEntry(select.get(key)),
@@ -192,11 +212,56 @@ const makeEntries = (db: Sqlite.DatabaseSync, me: string, alive: (owner: string,
   }
 }
 
-const fromDatabase = (db: Sqlite.DatabaseSync, options: FileOptions): LedgerFile => {
-  prepare(db, options)
+/** Those of the commands that have statements of a tool with them. */
+const withStaged = (commands: ReadonlyArray<Command>): ReadonlyArray<Command> =>
+  commands.filter((command) => command._tag === "Settle" && command.staged !== undefined)
+
+/**
+ * Applies commands in one transaction. Where staged statements end the whole of it, or keep it from being committed, it is
+ * done again without them.
+ */
+const makeBatch = (db: Sqlite.DatabaseSync) => {
   const transaction = makeTransaction(db)
+  return (
+    commands: ReadonlyArray<Command>,
+    first: () => void,
+    apply: (command: Command, refused: string | undefined) => Applied
+  ): ReadonlyArray<Applied> => {
+    const refused = new Map<Command, string>()
+    for (;;) {
+      let current: Command | undefined
+      try {
+        return transaction(() => {
+          first()
+          return commands.map((command) => {
+            current = command
+            return apply(command, refused.get(command))
+          })
+        })
+      } catch (error) {
+        if (error instanceof TookAll) {
+          refused.set(current!, error.message)
+          continue
+        }
+        // Where it could be one of several, whoever called tries them one by one.
+        const [only, ...others] = withStaged(commands)
+        const reason = brokenAtCommit(error)
+        if (reason === undefined || only === undefined || others.length > 0 || refused.has(only)) throw error
+        refused.set(only, reason)
+      }
+    }
+  }
+}
+
+const oldNode =
+  "this Node cannot look into the statements of tools: use Node 24.10 or later, or a ledger on PostgreSQL (--ledger)"
+
+const fromDatabase = (db: Sqlite.DatabaseSync, codes: typeof Sqlite.constants, options: FileOptions): LedgerFile => {
+  prepare(db, options)
+  const batch = makeBatch(db)
   const leases = makeLeases(db, options)
-  const entries = makeEntries(db, options.owner.id, leases.alive)
+  const staging = makeStaging(db, codes)
+  const entries = makeEntries(db, options.owner.id, leases.alive, staging)
   /** What this owner began and has not settled, as it was written. */
   const unsettled = new Map<string, Written>()
   let renewed = Number.NEGATIVE_INFINITY
@@ -210,13 +275,17 @@ const fromDatabase = (db: Sqlite.DatabaseSync, options: FileOptions): LedgerFile
   }
 
   return {
+    transactional: staging === undefined ? oldNode : true,
     transact: (commands, now) => {
       // An intent without a lease would count as abandoned, so the lease goes with it.
       const renew = now - renewed > options.leaseMillis / 4 && commands.some(({ _tag }) => _tag === "Begin")
-      const applied = transaction(() => {
-        if (renew) leases.renew(now)
-        return commands.map((command) => entries.apply(command, now, unsettled.get(commandKey(command))))
-      })
+      const applied = batch(
+        commands,
+        () => {
+          if (renew) leases.renew(now)
+        },
+        (command, refused) => entries.apply(command, now, unsettled.get(commandKey(command)), refused)
+      )
       if (renew) renewed = now
       for (const [at, command] of commands.entries()) remember(command, applied[at]!)
       return applied.map(({ reply }) => reply)
@@ -241,10 +310,11 @@ const fromDatabase = (db: Sqlite.DatabaseSync, options: FileOptions): LedgerFile
 
 /** Opens the ledger at `options.path`, which is created if need be. Throws what `faultOf` explains. */
 export const openFile = (sqlite: typeof Sqlite, options: FileOptions): LedgerFile => {
-  create(options.path)
+  if (options.create) create(options.path)
+  else if (look(options.path)._tag === "Nothing") throw new Unusable("missing", "")
   const db = new sqlite.DatabaseSync(options.path, { timeout: lockMillis })
   try {
-    return fromDatabase(db, options)
+    return fromDatabase(db, sqlite.constants, options)
   } catch (error) {
     db.close()
     throw error
@@ -264,6 +334,7 @@ export const faultOf =
     if (cause instanceof Unusable) {
       if (cause.reason === "corrupt") return fault("corrupt", damaged)
       if (cause.reason === "unavailable") return fault("unavailable", unusable)
+      if (cause.reason === "missing") return fault("missing", "does not exist: no run has used it yet")
       return fault("version", `cannot be used: ${said}. Use a newer program, or another file`)
     }
     if (code === undefined) throw cause

@@ -4,13 +4,14 @@
  * and whatever is wrong with the cache only costs the time of a hash.
  */
 
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { EngineError } from "../engine/EngineError.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
+import { makeDirectory } from "./Directories.ts"
 
 /** What tells one content of a path from another. Times and inodes are text: they do not fit a number. */
 const Known = Schema.Struct({
@@ -40,7 +41,7 @@ const read = (cache: string): ReadonlyArray<Known> => {
 const write = (cache: string, known: ReadonlyArray<Known>): void => {
   const temporary = `${cache}.${process.pid}.tmp`
   try {
-    mkdirSync(dirname(cache), { recursive: true })
+    makeDirectory(dirname(cache))
     writeFileSync(temporary, `${JSON.stringify(known, null, 2)}\n`)
     renameSync(temporary, cache)
   } catch {

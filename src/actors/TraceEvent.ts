@@ -3,31 +3,15 @@
  * event in docs/trace.md; states of the loop do not leak into it. Reading and judging traces is not done here.
  */
 import * as Schema from "effect/Schema"
+import { callEvents } from "./TraceEventCalls.ts"
+import { Content, Count, Digest, EffectKnown, EvidenceSource, TraceSpan } from "./TraceEventFields.ts"
+
+export { Content, Hidden, JsonContent, TraceSpan } from "./TraceEventFields.ts"
 
 export const schemaId = "writ.trace.v1"
 
 /** `prev` of the first line. */
 export const genesis = "0".repeat(64)
-
-const Count = Schema.Natural
-const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
-
-/** Content that was left out: its length in bytes and its HMAC-SHA-256 under the run's key, which is in no trace. */
-export const Hidden = Schema.Struct({ bytes: Count, hmac: Digest })
-export type Hidden = typeof Hidden.Type
-
-/** Text that came from a person, a file, a tool or a model. */
-export const Content = Schema.Union([Schema.String, Hidden])
-export type Content = typeof Content.Type
-
-/** The same for a JSON value; with content on it is the value itself. */
-export const JsonContent = Schema.Unknown
-
-export const TraceSpan = Schema.Tuple([Count, Count])
-
-const Problems = Schema.Array(Schema.Struct({ path: Content, reason: Content }))
-const Check = Schema.Literals(["pass", "fail", "not_evaluated"])
-const Effect_ = Schema.Literals(["none", "present", "unknown"])
 
 /** Which part of the context a span belongs to. */
 export const Role = Schema.Literals([
@@ -95,11 +79,32 @@ export const vocabulary = {
     /** What decided on the codec: the model's template, or the caller. */
     codec_reason: Schema.optionalKey(Schema.String),
     tools: Schema.Array(
-      Schema.Struct({ name: Schema.String, hash: Digest, risk: Schema.String, ledger: Schema.String })
+      Schema.Struct({
+        name: Schema.String,
+        hash: Digest,
+        risk: Schema.String,
+        ledger: Schema.String,
+        retry: Schema.optionalKey(Schema.String),
+        reversible: Schema.optionalKey(Schema.Boolean),
+        evidence: Schema.optionalKey(EvidenceSource),
+        compensation: Schema.optionalKey(Schema.String)
+      })
     ),
     tools_hash: Digest,
     system: Content,
     policy: Schema.String,
+    /** The task profile in force, who holds the permissions, what weighs proposals, and how failures are tried again. */
+    gates: Schema.optionalKey(
+      Schema.Struct({
+        profile: Schema.Record(Schema.String, Schema.String),
+        authority: Schema.String,
+        governor: Schema.String,
+        weights: Schema.Struct({ cost: Schema.Finite, risk: Schema.Finite }),
+        retry: Schema.Struct({ attempts: Count, delay_ms: Schema.Finite, factor: Schema.Finite }),
+        dry_run: Schema.Boolean,
+        candidates: Count
+      })
+    ),
     sampling: Schema.Record(Schema.String, Schema.Finite),
     /** How turns are phased: `thinking` is `null` where the family's default holds. */
     profile: Schema.optionalKey(
@@ -150,8 +155,18 @@ export const vocabulary = {
   }),
   turn_rolled_back: Schema.Struct({
     turn: Count,
-    reason: Schema.Literals(["cancelled", "limit", "engine_error", "trace_error", "defect"]),
+    reason: Schema.Literals(["cancelled", "limit", "engine_error", "trace_error", "ledger_error", "defect"]),
     committed_len: Count
+  }),
+  /** One of several turns sampled at the same boundary, before one of them is generated in earnest. */
+  candidate_sampled: Schema.Struct({
+    turn: Count,
+    id: Schema.String,
+    seed: Count,
+    stop_reason: Schema.Literals(["eog", "stop", "length"]),
+    output_tokens: Count,
+    action: Schema.Literals(["final_text", "tool_calls", "malformed"]),
+    text: Content
   }),
   assistant_action_parsed: Schema.Struct({
     action: Schema.Literals(["final_text", "tool_calls", "malformed"]),
@@ -164,80 +179,7 @@ export const vocabulary = {
     position: Schema.optionalKey(Count),
     ordinal: Schema.optionalKey(Count)
   }),
-  legality_checked: Schema.Struct({
-    call: Schema.String,
-    ordinal: Count,
-    tool: Content,
-    schema: Check,
-    scopes: Check,
-    pre: Check,
-    cause: Schema.optionalKey(Schema.String)
-  }),
-  tool_call_validated: Schema.Struct({
-    call: Schema.String,
-    tool: Schema.String,
-    risk: Schema.String,
-    arguments: JsonContent,
-    effective: Schema.optionalKey(JsonContent)
-  }),
-  tool_call_rejected: Schema.Struct({
-    call: Schema.String,
-    ordinal: Count,
-    tool: Content,
-    kind: Schema.String,
-    errors: Problems
-  }),
-  approval_requested: Schema.Struct({ call: Schema.String, tool: Schema.String, digest: Digest }),
-  approval_decided: Schema.Struct({
-    call: Schema.String,
-    tool: Schema.String,
-    digest: Digest,
-    decision: Schema.Literals(["allow", "deny", "suspend"]),
-    by: Schema.String
-  }),
-  effect_intent: Schema.Struct({ call: Schema.String, tool: Schema.String, key: Digest, mode: Schema.String }),
-  effect_settled: Schema.Struct({
-    call: Schema.String,
-    tool: Schema.String,
-    key: Digest,
-    outcome: Schema.Literals(["succeeded", "failed", "unknown"]),
-    replayed: Schema.Boolean
-  }),
-  tool_execution_started: Schema.Struct({
-    call: Schema.String,
-    tool: Schema.String,
-    call_seq: Count,
-    deadline_ms: Schema.Finite
-  }),
-  tool_execution_finished: Schema.Struct({
-    call: Schema.String,
-    tool: Schema.String,
-    call_seq: Count,
-    ok: Schema.Boolean,
-    duration_ms: Schema.Finite,
-    failure_kind: Schema.NullOr(Schema.String),
-    effect: Schema.NullOr(Effect_),
-    payload: JsonContent,
-    payload_bytes: Count,
-    artifact_ids: Schema.Array(Content),
-    replayed: Schema.optionalKey(Schema.Boolean)
-  }),
-  artifact_written: Schema.Struct({
-    call: Schema.String,
-    artifact_id: Content,
-    name: Content,
-    /** In the clear even without content: it is how the file beside the trace is checked. */
-    sha256: Digest,
-    size_bytes: Count,
-    media_type: Content,
-    producer_tool: Schema.String
-  }),
-  late_outcome: Schema.Struct({
-    call: Schema.String,
-    tool: Schema.String,
-    ok: Schema.Boolean,
-    failure_kind: Schema.NullOr(Schema.String)
-  }),
+  ...callEvents,
   tool_result_committed: Schema.Struct({
     call: Schema.String,
     ordinal: Count,
@@ -251,7 +193,7 @@ export const vocabulary = {
     ordinal: Count,
     tool: Content,
     reason: Schema.String,
-    effect: Effect_,
+    effect: EffectKnown,
     answer: Content
   }),
   call_skipped: Schema.Struct({ call: Schema.String, ordinal: Count, tool: Content, reason: Schema.String }),

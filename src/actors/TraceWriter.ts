@@ -5,7 +5,7 @@
  */
 
 import { hash, randomFillSync } from "node:crypto"
-import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from "node:fs"
+import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs"
 import { dirname } from "node:path"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -14,6 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { canonical, type Json } from "../tools/JsonText.ts"
+import { makeDirectory } from "./Directories.ts"
 import { genesis, type Hidden, schemaId, type TraceInput } from "./TraceEvent.ts"
 
 export class TraceError extends Schema.TaggedError<TraceError>()("TraceError", {
@@ -231,7 +232,7 @@ const create = (path: string): number => {
     return openSync(path, "ax")
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error
-    mkdirSync(dirname(path), { recursive: true })
+    makeDirectory(dirname(path))
     return openSync(path, "ax")
   }
 }

@@ -1,24 +1,30 @@
-/** Who decides about calls that need an approval: a rule, or the person at the terminal. */
+/** Who decides about calls that need an approval: a decision on record, a rule, or the person at the terminal. */
 
 import { createInterface } from "node:readline"
+import * as Clock from "effect/Clock"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import { type ApprovalRequest, type Approver, allowAll, type Decision, denyAll, suspendAll } from "../effects/Policy.ts"
+import * as Approvals from "../actors/Approvals.ts"
+import {
+  type ApprovalRequest,
+  type Approver,
+  allowAll,
+  type Decided,
+  type Decision,
+  denyAll,
+  suspendAll
+} from "../effects/Policy.ts"
 import type { ApproveMode } from "../effects/SettingFields.ts"
-import { block } from "./Printable.ts"
+import { approvalLines } from "./ApprovalView.ts"
+import { inline } from "./Printable.ts"
 import type { Screen } from "./Screen.ts"
 
 /** Prints a question and waits for one line. `undefined`: there will be none. */
 export type Ask = (question: string) => Effect.Effect<string | undefined>
 
-const question = ({ arguments: args, risk, tool }: ApprovalRequest, screen: Screen): string =>
-  [
-    "",
-    `  ${screen.paint.yellow("?")} The model wants to call ${screen.paint.bold(tool)}, risk: ${risk}.`,
-    // The whole of it: what is approved must have been seen.
-    block(JSON.stringify(args, undefined, 2)).replace(/^/gm, "    "),
-    "  Allow this call? [y]es, [n]o, [s]top the run: "
-  ].join("\n")
+const question = (request: ApprovalRequest, { columns, paint }: Screen): string =>
+  ["", ...approvalLines(request, paint, columns), "  Allow this call? [y]es, [n]o, [s]top the run: "].join("\n")
 
 const decisionOf = (answer: string | undefined): Decision | undefined => {
   switch (answer?.trim().toLowerCase()) {
@@ -37,14 +43,25 @@ const decisionOf = (answer: string | undefined): Decision | undefined => {
   }
 }
 
+/** Whoever is asked, and what has to be on the screen before a question about a call. */
+export interface Asking {
+  readonly screen: Screen
+  readonly caughtUp: (callId: string) => Effect.Effect<void>
+}
+
 /** Asks until the answer is one; no answer is no. One question at a time. */
-export const askWith = (ask: Ask, screen: Screen): Approver => {
+export const askWith = (ask: Ask, { caughtUp, screen }: Asking): Approver => {
   const turn = Semaphore.makeUnsafe(1)
-  const decide = (request: ApprovalRequest): Effect.Effect<Decision> =>
-    Effect.flatMap(ask(question(request, screen)), (answer) => {
+  const again = (text: string): Effect.Effect<Decision> =>
+    Effect.flatMap(ask(text), (answer) => {
       const decision = decisionOf(answer)
-      return decision === undefined ? decide(request) : Effect.succeed(decision)
+      return decision === undefined ? again("  yes, no or stop? ") : Effect.succeed(decision)
     })
+  const decide = (request: ApprovalRequest) =>
+    Effect.andThen(
+      caughtUp(request.callId),
+      Effect.suspend(() => again(question(request, screen)))
+    )
   return { name: "person", decide: (request) => turn.withPermit(decide(request)) }
 }
 
@@ -67,10 +84,63 @@ const askTerminal =
       return Effect.sync(() => lines.close())
     })
 
+const nobodyThere = `writ: nobody can be asked here (there is no terminal), so the answer is no.
+      --approve all              allows such calls without asking
+      --suspend --trace-content  stops the run before one; then: writ approve RUN`
+
+/** Nobody to ask: the answer is no, and how to get another one is said once. */
+const askNobody = (): Approver => {
+  let told = false
+  return {
+    name: denyAll.name,
+    decide: ({ callId, tool }) =>
+      Effect.suspend(() => {
+        const said = `writ: ${inline(tool)} (${callId}) was not allowed`
+        const text = told ? said : `${said}\n${nobodyThere}`
+        told = true
+        return Effect.as(Console.error(text), "deny" as const)
+      })
+  }
+}
+
 /** The approver of a run. Asking needs a terminal on both ends; without one the answer is no. */
-export const approverFor = (mode: ApproveMode, screen: Screen | undefined): Approver => {
+export const approverFor = (mode: ApproveMode, asking: Asking | undefined): Approver => {
   if (mode === "all") return allowAll
   if (mode === "suspend") return suspendAll
-  const interactive = mode === "ask" && screen !== undefined && process.stdin.isTTY && process.stdout.isTTY
-  return interactive ? askWith(askTerminal(screen), screen) : denyAll
+  if (mode === "deny") return denyAll
+  const interactive = asking !== undefined && process.stdin.isTTY && process.stdout.isTTY
+  return interactive ? askWith(askTerminal(asking.screen), asking) : askNobody()
 }
+
+const passedOver = (found: Approvals.Found, { callId }: ApprovalRequest): string | undefined => {
+  if (found._tag === "Expired") {
+    return `writ: the approval of ${callId} by ${inline(found.approval.by)} held until ${found.approval.expires_at}; it does not count any more`
+  }
+  return found._tag === "Other"
+    ? `writ: the approval of ${callId} by ${inline(found.approval.by)} is for other arguments; it does not count`
+    : undefined
+}
+
+/**
+ * Answers from the decisions recorded in the run's directory, and asks `otherwise` about the rest: what nobody has decided,
+ * what was decided for other arguments, what was allowed too long ago. A record that cannot be read puts the decision off.
+ */
+export const fromRecord = (directory: string, otherwise: Approver): Approver => ({
+  name: otherwise.name,
+  decide: (request) =>
+    Effect.gen(function* (): Effect.fn.Return<Decision | Decided, Approvals.ApprovalsError> {
+      const approvals = yield* Approvals.read(directory)
+      const found = Approvals.find(approvals, request, yield* Clock.currentTimeMillis)
+      if (found._tag === "Decided") {
+        const { by, decision, reason } = found.approval
+        return { decision, by, ...(reason === undefined ? {} : { reason }) }
+      }
+      const said = passedOver(found, request)
+      if (said !== undefined) yield* Console.error(said)
+      return yield* otherwise.decide(request)
+    }).pipe(
+      Effect.catchTag("ApprovalsError", ({ message }) =>
+        Effect.as(Console.error(`writ: ${message}`), "suspend" as const)
+      )
+    )
+})

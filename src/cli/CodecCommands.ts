@@ -1,4 +1,4 @@
-/** The commands about model families and about tools: names, flags, help. Programs are imported when they run. */
+/** The commands about model families: names, flags, help. Programs are imported when they run. */
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -92,28 +92,4 @@ const listCodecs = Command.make("list", { json: Flags.json, color: Flags.color }
 export const codec = Command.make("codec").pipe(
   Command.withDescription("Write and read a model family's syntax"),
   Command.withSubcommands([renderCodec, parseCodec, checkCodec, listCodecs])
-)
-
-const validateTools = Command.make(
-  "validate",
-  {
-    schema: Flag.String("schema").pipe(
-      Flag.withMetavar("FILE"),
-      Flag.withDescription("JSON Schema of a tool's arguments")
-    ),
-    args: Flags.text("args", "FILE", "Arguments as JSON (default: standard input, as with -)"),
-    json: Flags.json,
-    color: Flags.color
-  },
-  (flags) =>
-    Effect.flatMap(
-      Effect.promise(() => import("./toolsValidate.ts")),
-      ({ validate }) => validate(flags)
-    )
-).pipe(Command.withDescription("Check arguments against a schema as a run would. Ends with 3 if they do not fit."))
-
-/** `writ tools …` */
-export const tools = Command.make("tools").pipe(
-  Command.withDescription("Look at tools"),
-  Command.withSubcommands([validateTools])
 )

@@ -7,8 +7,13 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import { codec, tools } from "./CodecCommands.ts"
+import { approve, deny } from "./ApprovalCommands.ts"
+import { codec } from "./CodecCommands.ts"
 import * as Flags from "./Flags.ts"
+import { ledger } from "./LedgerCommands.ts"
+import { mcp } from "./McpCommands.ts"
+import { metrics } from "./MetricsCommand.ts"
+import { tools } from "./ToolCommands.ts"
 import { traceCommands } from "./TraceCommands.ts"
 
 const showing = { json: Flags.json, quiet: Flags.quiet, color: Flags.color }
@@ -35,6 +40,17 @@ const settings = Flags.settings(
   "codec",
   "system",
   "tools",
+  "toolsDir",
+  "mcp",
+  "mcpContracts",
+  "mcpEnv",
+  "mcpHeader",
+  "webHost",
+  "webAddress",
+  "webSearch",
+  "webCache",
+  "webCacheMode",
+  "webHtml",
   "workspace",
   "fixture",
   "calls",
@@ -54,6 +70,16 @@ const settings = Flags.settings(
   "maxRepairs",
   "loopThreshold",
   "approve",
+  "approvalExpiry",
+  "profile",
+  "grant",
+  "deny",
+  "scope",
+  "retryAttempts",
+  "retryDelay",
+  "retryFactor",
+  "candidates",
+  "dryRun",
   "runDir",
   "ledger",
   "modelsDir",
@@ -73,13 +99,18 @@ const run = Command.make(
     promptFile: Flags.text("prompt-file", "FILE", "Read the task from a file, or from standard input with -"),
     resume: Flags.text("resume", "RUN", "Continue a run: its id, its directory or its trace"),
     answer: Flags.text("answer", "TEXT", "With --resume: what the run asked for"),
+    suspend: Flag.Boolean("suspend").pipe(
+      Flag.withDescription("Short for --approve suspend: stop before a call that needs an approval"),
+      Flag.withDefault(false)
+    ),
     ...settings,
     ...showing
   },
-  ({ answer, color, json, prompt, promptFile, quiet, resume, task, ...raw }) =>
+  ({ answer, color, json, prompt, promptFile, quiet, resume, suspend, task, ...raw }) =>
     Effect.flatMap(
       Effect.promise(() => import("./run.ts")),
-      ({ run }) => run({ task, prompt, promptFile, resume, answer, json, quiet, color, settings: Flags.rawOf(raw) })
+      ({ run }) =>
+        run({ task, prompt, promptFile, resume, answer, suspend, json, quiet, color, settings: Flags.rawOf(raw) })
     )
 ).pipe(
   Command.withDescription(
@@ -207,5 +238,5 @@ const doctor = Command.make("doctor", { json: Flags.json, color: Flags.color }, 
 /** The whole command line. */
 export const writ = Command.make("writ").pipe(
   Command.withDescription("The execution layer between a language model and the world"),
-  Command.withSubcommands([demo, run, trace, models, codec, tools, doctor])
+  Command.withSubcommands([demo, run, approve, deny, trace, metrics, ledger, models, codec, tools, mcp, doctor])
 )

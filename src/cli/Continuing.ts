@@ -1,12 +1,14 @@
 /** How a run that stopped can be continued: the command for it, or why there is none. */
+import { shownPlace } from "../actors/EffectLedgerAddress.ts"
 import type { Outcome } from "../effects/Outcome.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import { flagOf, type SettingName, type Settings } from "../effects/SettingFields.ts"
-import type { Resolved } from "../effects/Settings.ts"
+import { grantText, type Resolved } from "../effects/Settings.ts"
 
 export type Continuing =
   | { readonly _tag: "Nothing" }
-  | { readonly _tag: "Command"; readonly command: string }
+  /** `others`: what can be done instead. */
+  | { readonly _tag: "Command"; readonly command: string; readonly others: ReadonlyArray<string> }
   /** It could be continued, were it not for something that can be done better next time. */
   | { readonly _tag: "Hint"; readonly text: string }
 
@@ -15,17 +17,37 @@ export const quoted = (word: string): string =>
   /^[\w./@%+:,=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
 /** Settings that a record does not hold. */
-const unrecorded: ReadonlyArray<SettingName> = [
+export const unrecorded: ReadonlyArray<SettingName> = [
   "model",
   "script",
+  "toolsDir",
+  "mcp",
+  "mcpContracts",
+  "mcpEnv",
+  "mcpHeader",
+  "webHost",
+  "webAddress",
+  "webSearch",
+  "webCache",
+  "webCacheMode",
+  "webHtml",
   "workspace",
   "fixture",
   "approve",
+  "approvalExpiry",
+  "grant",
+  "deny",
+  "scope",
   "ledger",
   "modelsDir",
   "threads",
   "gpu"
 ]
+
+const lists = ["mcp", "mcpEnv", "mcpHeader", "webHost", "webAddress", "scope"] as const
+
+/** Is a setting a list of texts, each as it was said? */
+const isList = (name: SettingName): name is (typeof lists)[number] => (lists as ReadonlyArray<string>).includes(name)
 
 /** The flags of this command line that the next one has to repeat, because no record holds what they say. */
 export const repeated = ({ origins, settings }: Pick<Resolved, "origins" | "settings">): ReadonlyArray<string> =>
@@ -35,6 +57,15 @@ export const repeated = ({ origins, settings }: Pick<Resolved, "origins" | "sett
     if (name === "fixture") {
       return Object.entries(settings.fixture).flatMap(([key, fact]) => ["--fixture", `${key}=${fact}`])
     }
+    if (name === "grant" || name === "deny") {
+      return settings[name].flatMap((grant) => [`--${flagOf(name)}`, grantText(grant)])
+    }
+    if (isList(name)) return settings[name].flatMap((said) => [`--${flagOf(name)}`, said])
+    if (name === "approvalExpiry") return [`--${flagOf(name)}`, `${settings.approvalExpiry}ms`]
+    // The record says who was asked.
+    if (name === "approve" && (value === "suspend" || value === "ask")) return []
+    // A password is not written on a screen.
+    if (name === "ledger") return ["--ledger", shownPlace(String(value))]
     return [`--${flagOf(name)}`, value === false ? "off" : String(value)]
   })
 
@@ -65,18 +96,34 @@ const more = ({ stop }: Outcome, { maxTurns }: Settings): ReadonlyArray<string> 
   }
 }
 
+/** A command about a run, as it is typed. */
+export const commandOf = (
+  command: ReadonlyArray<string>,
+  runId: string,
+  directory: string,
+  rest: ReadonlyArray<string>
+): string => ["npx", "writ", ...command, nameOf(runId, directory), ...rest].map(quoted).join(" ")
+
 export const continuing = (
   outcome: Outcome,
   settings: Settings,
   directory: string,
   again: ReadonlyArray<string>
 ): Continuing => {
+  const { stop } = outcome
+  // What the model was told of its calls is not what happened: there is nothing to go on with.
+  if (settings.dryRun) return { _tag: "Nothing" }
   const extra = more(outcome, settings)
   if (extra === undefined) return { _tag: "Nothing" }
   if (!settings.traceContent) {
-    const text = "recorded without content, so it cannot be continued; --trace-content makes runs resumable"
+    const text =
+      stop._tag === "AwaitingApproval"
+        ? "recorded without content, so it cannot go on once it is approved: start it again with --suspend --trace-content"
+        : "recorded without content, so it cannot be continued; --trace-content makes runs resumable"
     return { _tag: "Hint", text }
   }
-  const words = ["npx", "writ", "run", "--resume", nameOf(outcome.runId, directory), ...extra, ...again]
-  return { _tag: "Command", command: words.map(quoted).join(" ") }
+  const next = (command: ReadonlyArray<string>) => commandOf(command, outcome.runId, directory, [...extra, ...again])
+  return stop._tag === "AwaitingApproval"
+    ? { _tag: "Command", command: next(["approve"]), others: [next(["deny"])] }
+    : { _tag: "Command", command: next(["run", "--resume"]), others: [] }
 }

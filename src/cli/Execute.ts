@@ -7,20 +7,26 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { EffectLedger } from "../actors/EffectLedger.ts"
+import { isAddress, shownPlace } from "../actors/EffectLedgerAddress.ts"
 import * as Ids from "../actors/Ids.ts"
 import * as Agent from "../effects/Agent.ts"
+import type { FileTools } from "../effects/FileTools.ts"
+import type { McpTools } from "../effects/McpTools.ts"
 import { exitCode, type Outcome } from "../effects/Outcome.ts"
 import type { Past } from "../effects/Past.ts"
 import { Approval } from "../effects/Policy.ts"
 import * as Resume from "../effects/Resume.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
-import { limitsOf } from "../effects/Settings.ts"
+import { gatesOf, limitsOf } from "../effects/Settings.ts"
 import { Model } from "../engine/Model.ts"
 import type { Scripted } from "../engine/ScriptedModel.ts"
 import type { Registry } from "../tools/Registry.ts"
-import { approverFor } from "./Approvers.ts"
+import type { ToolSettings } from "../tools/ToolContext.ts"
+import type { WebSettings } from "../tools/web/WebSettings.ts"
+import { approverFor, fromRecord } from "./Approvers.ts"
 import { type Continuing, continuing } from "./Continuing.ts"
+import { DryRun, type Would, wouldDocument, wouldLines } from "./DryRun.ts"
 import { endWith, usage } from "./Ending.ts"
 import { block, count } from "./Printable.ts"
 import { Provisions } from "./Provisions.ts"
@@ -48,6 +54,12 @@ export interface Job {
   readonly model: { readonly codec: string; readonly title: string }
   readonly engine: Engine
   readonly registry: Registry
+  /** The MCP servers some of the tools belong to. */
+  readonly mcp?: McpTools | undefined
+  /** The tools of the run that are files. */
+  readonly files?: FileTools | undefined
+  /** What the web tools may reach. May hold a key: it is for tools only. */
+  readonly web?: WebSettings | undefined
   readonly showing: Showing
   readonly runId: string
   readonly directory: RunDirectory.RunDirectory
@@ -66,29 +78,44 @@ export const newRunId: Effect.Effect<string> = Effect.provide(
   Ids.layer
 )
 
-const layerOf = Effect.fnUntraced(function* ({ directory, engine, registry, runId, settings }: Job) {
+/** A dry run leaves no ledger behind. One that is there is asked what it knows. */
+const ledgerOf = ({ dryRun, ledger }: Settings): { readonly ledger?: string } => {
+  const file = ledger ?? RunDirectory.ledger
+  if (dryRun && !isAddress(file) && RunDirectory.look(file)._tag === "Nothing") return { ledger: "memory" }
+  return ledger === undefined ? {} : { ledger }
+}
+
+const layerOf = Effect.fnUntraced(function* ({ directory, engine, files, mcp, registry, runId, settings }: Job) {
   const { services } = yield* Provisions
+  const layer = services({
+    ...(engine._tag === "File"
+      ? { model: engine.path }
+      : { engine: Layer.succeed(Model, engine.scripted.model), modelHash: false }),
+    sessions: 1,
+    ...(settings.context === undefined ? {} : { contextTokens: settings.context }),
+    ...(settings.threads === undefined ? {} : { threads: settings.threads }),
+    gpu: settings.gpu,
+    // Without tools there is nothing to run on threads.
+    inlineTools: registry.tools.length === 0,
+    ...ledgerOf(settings),
+    ...(settings.modelHash ? {} : { modelHash: false }),
+    runDirectory: () => directory
+  })
+  const withFiles = files === undefined ? layer : files.layer(layer)
   return Layer.mergeAll(
-    services({
-      ...(engine._tag === "File"
-        ? { model: engine.path }
-        : { engine: Layer.succeed(Model, engine.scripted.model), modelHash: false }),
-      sessions: 1,
-      ...(settings.context === undefined ? {} : { contextTokens: settings.context }),
-      ...(settings.threads === undefined ? {} : { threads: settings.threads }),
-      gpu: settings.gpu,
-      // Without tools there is nothing to run on threads.
-      inlineTools: registry.tools.length === 0,
-      ...(settings.ledger === undefined ? {} : { ledger: settings.ledger }),
-      ...(settings.modelHash ? {} : { modelHash: false }),
-      runDirectory: () => directory
-    }),
+    mcp === undefined ? withFiles : mcp.layer(withFiles),
     // The last one of a service counts: this run has its name already.
     Layer.succeed(Ids.Ids, Ids.Ids.of({ run: Effect.succeed(runId) }))
   )
 })
 
-const optionsOf = ({ model, registry, settings, task }: Job): Agent.AgentOptions => ({
+const toolSettings = ({ settings: { fixture, workspace }, web }: Pick<Job, "settings" | "web">): ToolSettings => ({
+  workspace,
+  fixtures: fixture,
+  ...(web === undefined ? {} : { web })
+})
+
+const optionsOf = ({ model, registry, settings, task, ...job }: Job): Agent.AgentOptions => ({
   task,
   tools: registry,
   codec: model.codec,
@@ -98,7 +125,8 @@ const optionsOf = ({ model, registry, settings, task }: Job): Agent.AgentOptions
   sampling: { temperature: settings.temperature, topK: settings.topK, topP: settings.topP, seed: settings.seed },
   constrained: settings.constrained,
   ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
-  settings: { workspace: settings.workspace, fixtures: settings.fixture },
+  settings: toolSettings({ settings, ...job }),
+  gates: gatesOf(settings),
   trace: { content: settings.traceContent, tokenEvents: settings.tokenEvents }
 })
 
@@ -112,10 +140,17 @@ const checkLedger = Effect.fnUntraced(function* ({ past, settings }: Job) {
   for (const { call, key } of openEffects(past.found, past.past)) {
     if ((yield* ledger.get(key)) !== undefined) continue
     return yield* usage(
-      `the effect of ${call} had begun, and the ledger ${settings.ledger ?? RunDirectory.ledger} knows nothing of it: name the one the run was made with (--ledger FILE)`
+      `the effect of ${call} had begun, and the ledger ${shownPlace(settings.ledger ?? RunDirectory.ledger)} knows nothing of it: name the one the run was made with (--ledger FILE)`
     )
   }
 })
+
+/** Decisions about a run that goes on are in its directory; they count before whoever else decides. */
+const approverOf = ({ directory, past, settings }: Job, screen: Screen.Screen, view: RunView | undefined) => {
+  const asking = view === undefined ? undefined : { screen, caughtUp: (callId: string) => view.caughtUp(callId) }
+  const approver = approverFor(settings.approve, asking)
+  return past === undefined ? approver : fromRecord(directory.directory, approver)
+}
 
 const started = (job: Job) => {
   const options = optionsOf(job)
@@ -133,7 +168,7 @@ const started = (job: Job) => {
  * `whole` closes, a request to stop cancels the run instead of ending the program: what is said at the end is what is on
  * the record.
  */
-const watched = (job: Job, view: RunView | undefined, startedAt: number, whole: Scope.Scope) =>
+const watched = (job: Job, view: RunView | undefined, dry: DryRun | undefined, startedAt: number, whole: Scope.Scope) =>
   Effect.scoped(
     Effect.gen(function* () {
       view?.loaded((yield* Clock.currentTimeMillis) - startedAt)
@@ -145,7 +180,12 @@ const watched = (job: Job, view: RunView | undefined, startedAt: number, whole: 
       yield* Scope.provide(onStop(Effect.flatten(Deferred.await(running))), whole)
       const handle = yield* started(job)
       yield* Deferred.succeed(running, handle.cancel)
-      yield* Stream.runForEach(handle.events, (event) => Effect.sync(() => view?.event(event)))
+      yield* Stream.runForEach(handle.events, (event) =>
+        Effect.sync(() => {
+          view?.event(event)
+          dry?.event(event)
+        })
+      )
       return yield* handle.outcome
     })
   )
@@ -188,7 +228,17 @@ const open = Effect.fnUntraced(function* (job: Job, screen: Screen.Screen) {
   return view
 })
 
-const close = Effect.fnUntraced(function* (job: Job, outcome: Outcome, view: RunView | undefined) {
+/** What a dry run would have done; nothing for any other. */
+const heldBack = (job: Job, dry: DryRun | undefined) =>
+  dry === undefined ? Effect.succeed(undefined) : dry.would(job.registry, job.settings.profile, toolSettings(job))
+
+const close = Effect.fnUntraced(function* (
+  job: Job,
+  outcome: Outcome,
+  would: ReadonlyArray<Would> | undefined,
+  view: RunView | undefined,
+  screen: Screen.Screen
+) {
   const transcriptPath = yield* transcriptOf(job, outcome)
   const how: Continuing = continuing(outcome, job.settings, job.directory.directory, job.again)
   if (job.showing.json) {
@@ -198,11 +248,13 @@ const close = Effect.fnUntraced(function* (job: Job, outcome: Outcome, view: Run
       tools: job.registry.tools.map((tool) => tool.name),
       transcriptPath,
       resumed: job.past?.past.fromRunId,
-      next: how._tag === "Command" ? how.command : undefined
+      next: how._tag === "Command" ? how.command : undefined,
+      ...(would === undefined ? {} : { would: wouldDocument(would) })
     }
     yield* Console.log(JSON.stringify(Report.document(outcome, about), undefined, 2))
-  } else if (view !== undefined) view.closing(outcome, transcriptPath, how)
-  else yield* quietly(outcome)
+  } else if (view !== undefined) {
+    view.closing(outcome, transcriptPath, how, would === undefined ? [] : wouldLines(would, screen))
+  } else yield* quietly(outcome, how)
   const left = job.engine._tag === "Script" ? job.engine.scripted.left() : 0
   // A run that can go on may still want them.
   if (left > 0 && how._tag !== "Command") yield* Console.error(`writ: ${count(left, "turn")} of the script not played`)
@@ -215,19 +267,27 @@ export const execute = (job: Job) =>
       const screen = yield* Screen.make(job.showing.color)
       const view = yield* open(job, screen)
       const whole = yield* Effect.scope
-      const outcome = yield* watched(job, view, yield* Clock.currentTimeMillis, whole).pipe(
-        Effect.provideService(Approval, approverFor(job.settings.approve, view === undefined ? undefined : screen)),
+      const dry = job.settings.dryRun ? new DryRun() : undefined
+      const outcome = yield* watched(job, view, dry, yield* Clock.currentTimeMillis, whole).pipe(
+        Effect.provideService(Approval, approverOf(job, screen, view)),
         Effect.provide(yield* layerOf(job))
       )
-      yield* close(job, outcome, view)
+      yield* close(job, outcome, yield* heldBack(job, dry), view, screen)
       yield* endWith(exitCode(outcome.stop))
       return outcome
     })
   )
 
+/** A run that waits for somebody says what they have to do, whatever else is left out. */
+const nextOf = (how: Continuing): string =>
+  how._tag === "Command" ? `; ${how.command}` : how._tag === "Hint" ? `; it was ${how.text}` : ""
+
 /** The answer alone, as it is unless a person would see it; anything else that happened goes to standard error. */
-const quietly = (outcome: Outcome): Effect.Effect<void> => {
+const quietly = (outcome: Outcome, how: Continuing): Effect.Effect<void> => {
   const answer = outcome.text ?? (outcome.stop._tag === "NeedsInput" ? outcome.stop.question : undefined)
-  if (answer === undefined) return Console.error(`writ: ${block(stopText(outcome.stop))}`)
+  if (answer === undefined) {
+    const next = outcome.stop._tag === "AwaitingApproval" ? nextOf(how) : ""
+    return Console.error(`writ: ${block(stopText(outcome.stop))}${next}`)
+  }
   return Console.log(process.stdout.isTTY ? block(answer) : answer)
 }

@@ -2,7 +2,8 @@
 
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
-import { type Field, fields, flagOf, type SettingName } from "../effects/SettingFields.ts"
+import { fields, flagOf, type SettingName } from "../effects/SettingFields.ts"
+import type { Field } from "../effects/SettingForms.ts"
 import type { RawSettings } from "../effects/Settings.ts"
 
 /** What one flag says; undefined when it is not there. */

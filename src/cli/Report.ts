@@ -2,6 +2,7 @@
 import { exitCode, type Outcome } from "../effects/Outcome.ts"
 import { round3 } from "../effects/RunContext.ts"
 import type { Stop } from "../effects/State.ts"
+import type { wouldDocument } from "./DryRun.ts"
 
 /** `ContextExhausted` as documents spell it: `context_exhausted`. */
 export const snake = (tag: string): string => tag.replace(/(?!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()
@@ -23,6 +24,8 @@ export interface RunAbout {
   readonly resumed?: string | undefined
   /** The command that continues the run, if it can be continued. */
   readonly next?: string | undefined
+  /** What a dry run would have done. */
+  readonly would?: ReturnType<typeof wouldDocument>
 }
 
 /** The one document `run --json` and `demo --json` print. */
@@ -58,6 +61,7 @@ export const document = (outcome: Outcome, about: RunAbout) => {
     tools: about.tools,
     trace: outcome.tracePath ?? null,
     transcript: about.transcriptPath ?? null,
-    next: about.next ?? null
+    next: about.next ?? null,
+    ...(about.would === undefined ? {} : { would: about.would })
   }
 }

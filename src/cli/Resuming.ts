@@ -4,13 +4,16 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { everything } from "../effects/Authority.ts"
 import { fold, type Past } from "../effects/Past.ts"
 import { plan, ResumeError } from "../effects/Resume.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
-import type { Raw } from "../effects/SettingFields.ts"
-import type { RawSettings } from "../effects/Settings.ts"
+import type { Settings } from "../effects/SettingFields.ts"
+import type { Raw } from "../effects/SettingForms.ts"
+import { authorityOf, type RawSettings } from "../effects/Settings.ts"
 import { collect, TraceReadError, type TraceRecord } from "../effects/trace/TraceReader.ts"
 import * as Families from "../engine/codecs/Families.ts"
+import { nearest } from "../tools/Nearest.ts"
 import type { Registry } from "../tools/Registry.ts"
 import { type UsageError, usage } from "./Ending.ts"
 
@@ -35,23 +38,36 @@ const readPart = Effect.fnUntraced(function* (
   return records
 })
 
-/** Finds a run by the id of any of its parts, by its directory, or by one of its traces, and reads all of it. */
-export const find = Effect.fnUntraced(function* (named: string): Effect.fn.Return<Found, UsageError | TraceReadError> {
+/** The run in `.writ/runs` whose id is nearest to a name that none has. */
+const nearestRun = (named: string): string => {
+  const near = nearest(named, RunDirectory.ids())
+  return near === undefined ? "" : `; did you mean ${near}?`
+}
+
+/**
+ * Finds a run by the id of any of its parts, by its directory, or by one of its traces, and reads all of it. `by`: what the
+ * name was given with.
+ */
+export const find = Effect.fnUntraced(function* (
+  named: string,
+  by = "--resume"
+): Effect.fn.Return<Found, UsageError | TraceReadError> {
   const trace = RunDirectory.findTrace(named)
   if (trace === undefined) {
     const place = RunDirectory.look(named)
     const problem = place._tag === "Unknown" ? place.reason : "there is no such run"
-    return yield* usage(`--resume ${named}: ${problem}: give a run's id in .writ/runs, its directory, or its trace`)
+    const how = `give a run's id in .writ/runs, its directory, or its trace${nearestRun(named)}`
+    return yield* usage(`${by} ${named}: ${problem}: ${how}`)
   }
   const directory = RunDirectory.directoryOf(trace)
   if (directory === undefined) {
-    return yield* usage(`--resume ${named}: a run goes on beside its trace, which has to be called trace.jsonl there`)
+    return yield* usage(`${by} ${named}: a run goes on beside its trace, which has to be called trace.jsonl there`)
   }
   const paths = RunDirectory.partsIn(directory)
   const missing = paths.indexOf(undefined)
   if (missing >= 0) {
     const part = RunDirectory.shown(RunDirectory.at(directory, missing + 1).trace)
-    return yield* usage(`--resume ${named}: ${part} is missing, a part of the run before the last one`)
+    return yield* usage(`${by} ${named}: ${part} is missing, a part of the run before the last one`)
   }
   const traces = yield* Effect.forEach(paths as ReadonlyArray<string>, (path) => readPart(path))
   return { directory, traces }
@@ -88,6 +104,24 @@ const toolNames = (tools: unknown): Raw | undefined => {
   return tools.length === 0 ? "none" : tools.map((tool) => String((tool as Data)["name"]))
 }
 
+/** Whoever is asked may be asked again; that calls were let through is said anew each time. */
+const modes: Readonly<Record<string, Raw>> = { suspend: "suspend", person: "ask" }
+
+/** Who decides about calls. Records from before there were gates say nothing of them. */
+const recordedGates = (provenance: Data): Readonly<Record<string, unknown>> => {
+  const gates = within(provenance, "gates")
+  const retry = within(gates, "retry")
+  return {
+    approve: modes[String(provenance["policy"])],
+    profile: within(gates, "profile")["name"],
+    retryAttempts: retry["attempts"],
+    retryDelay: retry["delay_ms"] === undefined ? undefined : `${retry["delay_ms"]}ms`,
+    retryFactor: retry["factor"],
+    candidates: gates["candidates"],
+    dryRun: gates["dry_run"]
+  }
+}
+
 /** What the record says the newest part was run with, as settings. */
 export const recorded = (found: Found): RawSettings => {
   const started = newest(found, "run_started")
@@ -116,7 +150,8 @@ export const recorded = (found: Found): RawSettings => {
     maxRepairs: limit(limits["repairs"]),
     loopThreshold: limit(limits["loopThreshold"]),
     context: modelOf(found).contextTokens,
-    traceContent: started["content"]
+    traceContent: started["content"],
+    ...recordedGates(provenance)
   }
   return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)) as RawSettings
 }
@@ -151,8 +186,18 @@ export const checkFixed = (found: Found, flags: RawSettings): Effect.Effect<void
     return usage("--system: the run goes on with its own system text")
   }
   if (flags.runDir !== undefined) return usage("--run-dir: the run goes on in its own directory")
+  const gates = within(provenance, "gates")
+  if (gates["dry_run"] === true) return usage("a dry run cannot be continued: run its task again")
+  if (flags.dryRun === true) return usage("--dry-run: the run was none so far; run its task again")
   if (flags.ledger === "memory") return usage("--ledger memory: it knows nothing of what the run has done so far")
   return Effect.void
+}
+
+/** Permissions are in a record by name only. Going on without any, where there were some, would be permitted more. */
+export const checkPermitted = (found: Found, settings: Settings): Effect.Effect<void, UsageError> => {
+  const before = within(newest(found, "provenance"), "gates")["authority"]
+  if (before === undefined || before === everything.name || authorityOf(settings) !== undefined) return Effect.void
+  return usage("the run was permitted certain things only: repeat its --grant, --deny and --scope")
 }
 
 /** The question that the run stopped with, if that was the last it did. */

@@ -3,6 +3,7 @@
  * and what it took. Only says what events say; the record is the trace.
  */
 
+import * as Effect from "effect/Effect"
 import type { AgentEvent } from "../effects/AgentEvent.ts"
 import type { Outcome } from "../effects/Outcome.ts"
 import { shown } from "../effects/RunDirectory.ts"
@@ -44,7 +45,7 @@ export const stopText = (stop: Stop): string => {
     case "NeedsInput":
       return "the model asks a question"
     case "AwaitingApproval":
-      return `stopped before ${stop.callId}, which needs an approval`
+      return `stopped before ${stop.callId} (it needs an approval)`
     case "Limit":
       return `stopped at the limit of ${stop.kind.replaceAll("_", " ")}`
     case "ContextExhausted":
@@ -78,6 +79,7 @@ export class RunView {
   #turn = 0
   /** Calls whose tool and arguments were the last thing printed. */
   #lastCall: string | undefined
+  readonly #shown = new Set<string>()
 
   constructor(screen: Screen) {
     this.#screen = screen
@@ -125,9 +127,25 @@ export class RunView {
         break
       default:
         this.#note(this.#noteOf(event))
-        if (event._tag === "CallProposed") this.#lastCall = event.callId
+        if (event._tag === "CallProposed") this.#proposed(event.callId)
     }
   }
+
+  #proposed(callId: string): void {
+    this.#lastCall = callId
+    this.#shown.add(callId)
+  }
+
+  /**
+   * Returns once the call is on the screen, so that a question about it comes after it. Events run behind the run, and some
+   * calls have none (a resumed run does not propose its open ones anew): it gives way often enough, and no longer.
+   */
+  readonly caughtUp = (callId: string, patience = 200): Effect.Effect<void> =>
+    Effect.suspend(() =>
+      this.#shown.has(callId) || patience === 0
+        ? Effect.void
+        : Effect.andThen(Effect.yieldNow, this.caughtUp(callId, patience - 1))
+    )
 
   #noteOf(event: Noted): string {
     const { columns, paint } = this.#screen
@@ -147,10 +165,13 @@ export class RunView {
       }
       case "CallRejected": {
         const whose = this.#of(event.callId, event.tool)
+        if (!event.answer.ok && event.answer.kind === "dry_run") {
+          return `${paint.dim("–")} ${inline(event.tool)} was not executed: this is a dry run`
+        }
         return `${paint.red("✗")} ${whose}${cut(answerText(event.answer), width - whose.length)}`
       }
       case "CallSkipped":
-        return `${paint.dim("–")} ${inline(event.tool)} was skipped`
+        return `${paint.dim("–")} ${inline(event.tool)} ${event.reason === "AwaitingApproval" ? "was not executed: the run waits for an approval" : "was skipped"}`
       case "ArtifactWritten": {
         const { bytes, name, sha256 } = event.artifact
         const hash = `sha256 ${sha256.slice(0, 16)}…`
@@ -195,16 +216,24 @@ export class RunView {
     this.#screen.line(`  ${text}`)
   }
 
-  /** The closing lines: how it stopped, what it took, where everything is. */
-  readonly closing = (outcome: Outcome, transcript: string | undefined, continuing: Continuing): void => {
+  /** The closing lines, after those of the caller: how it stopped, what it took, where everything is. */
+  readonly closing = (
+    outcome: Outcome,
+    transcript: string | undefined,
+    continuing: Continuing,
+    before: ReadonlyArray<string> = []
+  ): void => {
     const { line, paint } = this.#screen
     const { artifacts, millis, stop, toolCalls, tracePath, turns, usage } = outcome
     this.#endText()
     line()
+    for (const text of before) line(text)
+    if (before.length > 0) line()
     if (stop._tag === "NeedsInput") line(`  ${paint.bold(block(stop.question).replaceAll("\n", "\n  "))}\n`)
     if (stop._tag === "Limit" && stop.partialText !== undefined)
       line(`  ${paint.dim("(partial, cut at the token limit)")}\n`)
-    const colour = stop._tag === "Completed" ? paint.green : stop._tag === "NeedsInput" ? paint.cyan : paint.red
+    const waits = stop._tag === "NeedsInput" || stop._tag === "AwaitingApproval"
+    const colour = stop._tag === "Completed" ? paint.green : waits ? paint.cyan : paint.red
     const spent = `${duration(millis.total)}: model ${duration(millis.model)}, tools ${duration(millis.tools)}, orchestration ${duration(millis.orchestration)}`
     line(`${colour(inline(stopText(stop)))} in ${spent}`)
     line(
@@ -221,9 +250,9 @@ export class RunView {
     if (transcript !== undefined) field("transcript", inline(shown(transcript)))
     if (tracePath === undefined) return
     field("trace", inline(shown(tracePath)))
-    if (continuing._tag === "Hint") line(paint.dim(continuing.text))
+    if (continuing._tag === "Hint") line((waits ? paint.yellow : paint.dim)(continuing.text))
     const commands = [
-      ...(continuing._tag === "Command" ? [continuing.command] : []),
+      ...(continuing._tag === "Command" ? [continuing.command, ...continuing.others] : []),
       `npx writ trace inspect ${quoted(shown(tracePath))}`
     ]
     for (const [at, command] of commands.entries()) field(at === 0 ? "next" : "", paint.bold(inline(command)))

@@ -46,13 +46,14 @@ const replayTrace = Command.make(
       Flag.withDescription("A fact the run had for the lookup tool; repeatable"),
       Flag.atLeast(0)
     ),
+    ...Flags.settings("webHost", "webSearch", "webCache", "webHtml"),
     json: Flags.json,
     color: Flags.color
   },
-  (flags) =>
+  ({ color, fixture, full, json, trace, workspace, ...raw }) =>
     Effect.flatMap(
       Effect.promise(() => import("./traceReplay.ts")),
-      ({ replayTrace }) => replayTrace(flags)
+      ({ replayTrace }) => replayTrace({ trace, full, workspace, fixture, json, color, web: Flags.rawOf(raw) })
     )
 ).pipe(
   Command.withDescription(

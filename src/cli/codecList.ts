@@ -14,7 +14,8 @@ export const list = (flags: ListFlags) =>
   Effect.gen(function* () {
     const codecs = ids.map((id) => {
       const codec = Result.getOrThrow(byId(id))
-      return { id, reasoning: codec.reasoning !== undefined, constrained: codec.grammar !== undefined }
+      const reasoning = codec.reasoning !== undefined || codec.thinking !== undefined
+      return { id, reasoning, constrained: codec.grammar !== undefined }
     })
     if (flags.json) return yield* Console.log(JSON.stringify(codecs, undefined, 2))
     const paint = yield* paintFor(flags.color)

@@ -7,10 +7,11 @@ import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { isAddress, shownPlace } from "../actors/EffectLedgerAddress.ts"
 import { ToolPool } from "../actors/ToolPool.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import { names, type SettingName, type Settings, variableOf } from "../effects/SettingFields.ts"
-import { load, type Resolved } from "../effects/Settings.ts"
+import { gatesProblem, grantText, load, type Resolved } from "../effects/Settings.ts"
 import { effectVersion, version } from "../effects/Version.ts"
 import * as Wiring from "../effects/Wiring.ts"
 import { isUri } from "../engine/LlamaDownload.ts"
@@ -22,6 +23,7 @@ import { endWith, inJson } from "./Ending.ts"
 import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
 import { duration, inline } from "./Printable.ts"
 import { type Paint, paintFor } from "./Screen.ts"
+import { described } from "./WebSource.ts"
 
 export interface DoctorFlags {
   readonly json: boolean
@@ -161,6 +163,10 @@ const checkLedger = (ledger: string, writable: boolean): Check => {
       remedy: "name a file with --ledger"
     }
   }
+  if (isAddress(ledger)) {
+    const remedy = "writ ledger list says whether it answers"
+    return { name, state: "note", text: `${shownPlace(ledger)}: a server, not asked here`, remedy }
+  }
   if (!isBuiltin("node:sqlite")) {
     return {
       name,
@@ -198,13 +204,41 @@ const checkChosenModel = Effect.fnUntraced(function* (settings: Settings): Effec
   )
 })
 
+const listed = (what: string, items: ReadonlyArray<string>): string =>
+  items.length === 0 ? "" : `; ${what} ${items.join(", ")}`
+
+/** What decides about calls, in a line. */
+const checkGates = (settings: Settings): Check => {
+  const name = "gates"
+  const problem = gatesProblem(settings)
+  if (problem !== undefined) return { name, state: "no", text: problem, remedy: "docs/cli.md lists every setting" }
+  const { approve, deny, dryRun, grant, profile, scope } = settings
+  const permitted =
+    grant.length === 0 ? "everything is permitted" : `only ${grant.map(grantText).join(", ")} is permitted`
+  const but = `${listed("never", deny.map(grantText))}${listed("scopes", scope)}`
+  const text = `profile ${profile.name}, approvals: ${approve}; ${permitted}${but}${dryRun ? "; dry run" : ""}`
+  return { name, state: "ok", text }
+}
+
+const checkWeb = Effect.fnUntraced(function* (settings: Settings): Effect.fn.Return<Check> {
+  const { problem, text } = yield* described(settings)
+  return problem === undefined
+    ? { name: "web", state: "ok", text }
+    : { name: "web", state: "no", text: problem, remedy: "docs/web.md says what the web tools need" }
+})
+
 const places = { flag: "flag", environment: "environment", file: "file", default: "default" } as const
 
 const settingRows = ({ origins, settings }: Resolved) =>
-  names.map((name) => ({ name, value: plain(settings[name]), origin: places[origins[name]] }))
+  names.map((name) => ({ name, value: plain(name, settings[name]), origin: places[origins[name]] }))
 
-/** JSON has no Infinity and no undefined. */
-const plain = (value: Settings[SettingName]) => (value === Infinity ? "none" : value === undefined ? null : value)
+/** JSON has no Infinity and no undefined; a password is not shown; grants and profiles are as they are said. */
+const plain = (name: SettingName, value: Settings[SettingName]) => {
+  if (name === "profile") return (value as Settings["profile"]).name
+  if (name === "grant" || name === "deny") return (value as Settings["grant"]).map(grantText)
+  if (name === "ledger" && typeof value === "string") return shownPlace(value)
+  return value === Infinity ? "none" : value === undefined ? null : value
+}
 
 const human = (checks: ReadonlyArray<Check>, resolved: Resolved | undefined, paint: Paint): string => {
   const marks = { ok: paint.green("ok  "), note: paint.yellow("note"), no: paint.red("NO  ") }
@@ -243,7 +277,13 @@ export const doctor = (flags: DoctorFlags) =>
       yield* checkPool,
       ...checkFiles(resolved?.settings),
       config,
-      ...(resolved === undefined ? [] : [yield* checkChosenModel(resolved.settings)])
+      ...(resolved === undefined
+        ? []
+        : [
+            checkGates(resolved.settings),
+            yield* checkWeb(resolved.settings),
+            yield* checkChosenModel(resolved.settings)
+          ])
     ]
     const works = checks.every(({ state }) => state !== "no")
     if (flags.json) {

@@ -6,6 +6,7 @@ import { tinyModel } from "../effects/Wiring.ts"
 import { type AgreementReport, agrees } from "../engine/codecs/Agreement.ts"
 import * as Families from "../engine/codecs/Families.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
+import { readModel } from "./CodecChoice.ts"
 import { compareWith } from "./codecCheck.ts"
 import { inJson } from "./Ending.ts"
 import { block, inline, size } from "./Printable.ts"
@@ -97,7 +98,7 @@ const human = (info: GgufFile.GgufInfo, choice: Choice, report: Compared, paint:
 
 export const inspectModel = (flags: ModelFlags) =>
   Effect.gen(function* () {
-    const info = yield* GgufFile.read(flags.file ?? tinyModel)
+    const info = yield* flags.file === undefined ? GgufFile.read(tinyModel) : readModel(flags.file, flags.file)
     const choice = choiceOf(info)
     const report = yield* compared(info, choice)
     if (!flags.json) return yield* Console.log(human(info, choice, report, yield* paintFor(flags.color)))

@@ -5,26 +5,31 @@
 
 import { readFileSync } from "node:fs"
 import { basename, resolve } from "node:path"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
+import type { FileTools } from "../effects/FileTools.ts"
 import { problemWith } from "../effects/Limits.ts"
+import type { McpTools } from "../effects/McpTools.ts"
 import type { Past } from "../effects/Past.ts"
 import { nextPart } from "../effects/Run.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
-import { limitsOf, load, type RawSettings, type Resolved } from "../effects/Settings.ts"
+import { gatesProblem, limitsOf, load, type RawSettings, type Resolved } from "../effects/Settings.ts"
 import * as Families from "../engine/codecs/Families.ts"
-import * as Registry from "../tools/Registry.ts"
 import { repeated } from "./Continuing.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
 import { type Engine, execute, type Job, newRunId, type Showing } from "./Execute.ts"
+import * as FileToolSource from "./FileToolSource.ts"
+import * as McpSource from "./McpSource.ts"
 import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
 import { problemAt } from "./Places.ts"
 import { Provisions } from "./Provisions.ts"
 import * as Resuming from "./Resuming.ts"
 import * as Screen from "./Screen.ts"
+import * as WebSource from "./WebSource.ts"
 
 export interface RunFlags extends Showing {
   readonly task: ReadonlyArray<string>
@@ -33,6 +38,8 @@ export interface RunFlags extends Showing {
   /** The run to continue: an id, a directory, a trace. */
   readonly resume: string | undefined
   readonly answer: string | undefined
+  /** `--suspend`, which is short for `--approve suspend`. */
+  readonly suspend?: boolean
   readonly settings: RawSettings
 }
 
@@ -83,22 +90,30 @@ const checkWorkspace = (path: string): Effect.Effect<string, UsageError> => {
   return problem === undefined ? Effect.succeed(resolve(path)) : usage(`--workspace ${path}: ${problem}`)
 }
 
-const registryOf = (tools: ReadonlyArray<string>) =>
+/** Where nobody names any: those by default, and all of the directory and of the servers. */
+const registryOf = ({ origins, settings }: Resolved, mcp: McpTools | undefined, files: FileTools | undefined) =>
   Effect.gen(function* () {
-    return yield* Registry.pick(yield* (yield* Provisions).tools, tools)
+    const own = yield* FileToolSource.withFiles(yield* (yield* Provisions).tools, files)
+    const named = origins.tools !== "default"
+    const extra = named ? [] : (files?.registry.tools ?? []).map((tool) => tool.name)
+    return yield* McpSource.pick(own, mcp, [...settings.tools, ...extra], named)
   }).pipe(Effect.catchTag("RegistrationError", (error) => usage(`--tools ${error.tool}: ${error.message}`)))
 
 /** Everything that needs no model. */
-const check = Effect.fnUntraced(function* ({ origins, settings }: Resolved) {
-  const registry = yield* registryOf(settings.tools)
+const check = Effect.fnUntraced(function* (resolved: Resolved) {
+  const { origins, settings } = resolved
+  const mcp = yield* McpSource.open(settings)
+  const files = yield* FileToolSource.open(settings.toolsDir)
+  const registry = yield* registryOf(resolved, mcp, files)
+  const web = yield* WebSource.open(resolved, registry)
   yield* checkCodec(settings.codec)
-  const problem = problemWith(limitsOf(settings))
+  const problem = problemWith(limitsOf(settings)) ?? gatesProblem(settings)
   if (problem !== undefined) return yield* usage(problem)
   const workspace = yield* checkWorkspace(settings.workspace)
   if (settings.script === undefined) yield* checkModel(settings.model)
   else if (origins.model === "flag" && origins.script === "flag")
     return yield* usage("give --model or --script, not both")
-  return { registry, workspace }
+  return { mcp, files, registry, web, workspace }
 })
 
 type About = Pick<Job, "engine" | "model" | "notice">
@@ -129,8 +144,7 @@ const local = Effect.fnUntraced(function* (settings: Settings, flags: RunFlags, 
 })
 
 /** What the record holds neither as itself nor as a name. */
-const notRecorded =
-  "Not in the record, so as given now or by default: the model's file, workspace, fixtures, approvals."
+const notRecorded = "Not in the record, so as given now or by default: the model's file, workspace, fixtures."
 
 /** The engine of a run that is continued: the same one, unless another is named. */
 const engineAgain = Effect.fnUntraced(function* (
@@ -178,7 +192,8 @@ const resumed = Effect.fnUntraced(function* (flags: RunFlags, named: string) {
   const resolved = yield* load({ ...Resuming.recorded(found), ...flags.settings }).pipe(
     Effect.map((loaded) => withOwnWorkspace(loaded, found.directory))
   )
-  const { registry, workspace } = yield* check(resolved)
+  yield* Resuming.checkPermitted(found, resolved.settings)
+  const { files, mcp, registry, web, workspace } = yield* check(resolved)
   const past = yield* Resuming.pastOf(found, registry, flags.answer)
   const screen = yield* Screen.make(flags.color)
   const runId = nextPart(past)
@@ -189,6 +204,9 @@ const resumed = Effect.fnUntraced(function* (flags: RunFlags, named: string) {
     task: past.task,
     settings: { ...resolved.settings, workspace },
     registry,
+    files,
+    mcp,
+    web,
     showing: flags,
     runId,
     directory,
@@ -202,7 +220,7 @@ const fresh = Effect.fnUntraced(function* (flags: RunFlags) {
   const task = yield* taskOf(flags)
   const resolved = yield* load(flags.settings)
   const { settings } = resolved
-  const { registry, workspace } = yield* check(resolved)
+  const { files, mcp, registry, web, workspace } = yield* check(resolved)
   const runId = yield* newRunId
   const directory = settings.runDir === undefined ? RunDirectory.standard(runId) : RunDirectory.at(settings.runDir)
   yield* RunDirectory.check(directory)
@@ -215,6 +233,9 @@ const fresh = Effect.fnUntraced(function* (flags: RunFlags) {
     task,
     settings: { ...settings, workspace },
     registry,
+    files,
+    mcp,
+    web,
     showing: flags,
     runId,
     directory,
@@ -222,7 +243,26 @@ const fresh = Effect.fnUntraced(function* (flags: RunFlags) {
   } satisfies Job
 })
 
+const withSuspend = (flags: RunFlags): Effect.Effect<RunFlags, UsageError> => {
+  if (flags.suspend !== true) return Effect.succeed(flags)
+  const { approve } = flags.settings
+  return approve === undefined || approve === "suspend"
+    ? Effect.succeed({ ...flags, settings: { ...flags.settings, approve: "suspend" } })
+    : usage(`give --suspend or --approve ${String(approve)}, not both`)
+}
+
+/** Said before the run, when it costs nothing yet. */
+const warnOf = ({ approve, dryRun, traceContent }: Settings): Effect.Effect<void> =>
+  approve === "suspend" && !traceContent && !dryRun
+    ? Console.error(
+        "writ: without --trace-content a run that stops for an approval cannot go on after it; add it if this one should"
+      )
+    : Effect.void
+
 export const run = (flags: RunFlags) =>
   Effect.gen(function* () {
-    yield* execute(yield* flags.resume === undefined ? fresh(flags) : resumed(flags, flags.resume))
-  }).pipe(inJson(flags.json))
+    const asked = yield* withSuspend(flags)
+    const job: Job = yield* asked.resume === undefined ? fresh(asked) : resumed(asked, asked.resume)
+    yield* warnOf(job.settings)
+    yield* execute(job)
+  }).pipe(Effect.scoped, inJson(flags.json))

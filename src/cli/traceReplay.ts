@@ -8,6 +8,7 @@ import { dirname, join, resolve } from "node:path"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { isDirectory, shown } from "../effects/RunDirectory.ts"
+import { type RawSettings, resolve as resolveSettings } from "../effects/Settings.ts"
 import { type ReplayVerdict, replay } from "../effects/trace/Replay.ts"
 import { type CallVerdict, type ReplayCallsReport, replayCalls } from "../effects/trace/ReplayCalls.ts"
 import type { TraceRecord } from "../effects/trace/TraceReader.ts"
@@ -15,17 +16,22 @@ import { show } from "../effects/trace/TraceTimeline.ts"
 import * as Wiring from "../effects/Wiring.ts"
 import { registry as builtin } from "../tools/builtin/index.ts"
 import * as Registry from "../tools/Registry.ts"
+import type { ToolOutcome } from "../tools/ToolCall.ts"
+import { isUnrecorded } from "../tools/web/Recording.ts"
 import { endWith, inJson, type UsageError, usage } from "./Ending.ts"
 import { problemAt } from "./Places.ts"
 import { count, cut, inline } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { load, type TraceFile } from "./TraceFile.ts"
+import * as WebSource from "./WebSource.ts"
 
 export interface ReplayFlags {
   readonly trace: string
   readonly full: boolean
   readonly workspace: string | undefined
   readonly fixture: ReadonlyArray<string>
+  /** What the run was told of the web. */
+  readonly web: RawSettings
   readonly json: boolean
   readonly color: boolean | undefined
 }
@@ -56,21 +62,34 @@ const readsFiles: ReadonlySet<string> = new Set(["list_files", "read_text_file",
 /** Hands bytes over and writes nothing itself: what it hands over is hashed here and dropped. */
 const handsOver = "write_artifact"
 
+/** An answer of the web that the run did not keep. */
+const unanswered = (outcome: ToolOutcome): string | undefined =>
+  outcome._tag !== "Succeeded" && outcome.errors.some(({ reason }) => isUnrecorded(outcome.kind, reason))
+    ? "what the web answered was not kept in --web-cache"
+    : undefined
+
 const calls = Effect.fnUntraced(function* (file: TraceFile, flags: ReplayFlags) {
   const tools = yield* Effect.orDie(builtin)
   const workspace = yield* workspaceOf(flags, file)
   const fixtures = yield* fixturesOf(flags.fixture)
+  const { settings: words } = yield* Effect.fromResult(resolveSettings({ flags: flags.web, environment: {}, file: {} }))
+  const web = yield* WebSource.replaying(words)
   const lacks = ({ name }: Registry.RegisteredTool): string | undefined => {
     if (readsFiles.has(name) && workspace === undefined)
       return "it read the workspace of the run: name it with --workspace"
     if (name === "lookup" && flags.fixture.length === 0) return "it looked up a fact of the run: give it with --fixture"
-    return undefined
+    return WebSource.lacksForReplay(name, words)
   }
   return yield* replayCalls(file.run, {
     tools,
-    settings: { fixtures, ...(workspace === undefined ? {} : { workspace }) },
+    settings: {
+      fixtures,
+      ...(workspace === undefined ? {} : { workspace }),
+      ...(web === undefined ? {} : { web })
+    },
     mayRun: ({ contract, name }) => contract.risk === "read" || name === handsOver,
-    lacks
+    lacks,
+    unanswered
   }).pipe(Effect.provide(Wiring.layerTools({})))
 })
 

@@ -110,7 +110,8 @@ const handlers: Readonly<Record<string, (draft: Draft, record: TraceRecord) => v
   session_state_changed: onStateChanged,
   tool_call_rejected: (draft, { data }) => {
     const errors = data["errors"] as Extract<Answer, { ok: false }>["errors"]
-    draft.answers.set(String(data["call"]), { ok: false, kind: data["kind"] as never, errors })
+    const hint = data["hint"] === undefined ? {} : { retry_hint: text(data["hint"]) }
+    draft.answers.set(String(data["call"]), { ok: false, kind: data["kind"] as never, errors, ...hint })
   },
   tool_execution_started: (draft) => {
     draft.toolCalls++

@@ -1,32 +1,32 @@
 /**
- * Performs one admitted call and closes its record: intent, execution under a deadline, artifacts, settlement. The work may
- * be stopped at any moment; the record of it may not.
+ * Performs one admitted call and closes its record: intent, execution under a deadline, postcondition, artifacts,
+ * settlement. The work may be stopped at any moment; the record of it may not.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { ArtifactRef } from "../actors/ArtifactStore.ts"
-import type { SettledOutcome } from "../actors/EffectLedgerEntry.ts"
+import { outcomeOf as knownOutcome, type SettledOutcome, sameOutcome } from "../actors/EffectLedgerEntry.ts"
 import type { LedgerError } from "../actors/EffectLedgerError.ts"
 import type { TraceInput } from "../actors/TraceEvent.ts"
 import type { TraceError } from "../actors/TraceWriter.ts"
-import type { RegisteredTool, ValidatedArguments } from "../tools/Registry.ts"
-import { type Answer, answerOf, answerText, type Failed, type ToolOutcome } from "../tools/ToolCall.ts"
-import * as Effects from "./Effects.ts"
-import { type CallRecord, nowMillis, type Restore, type RunContext, round3, wallLeft } from "./RunContext.ts"
+import { unseenEffect } from "../tools/Execution.ts"
+import type { RegisteredTool } from "../tools/Registry.ts"
+import { answerOf, type Failed, type ToolOutcome } from "../tools/ToolCall.ts"
+import { newProgress, outcomeFrom, type Progress, perform as performAttempts } from "./Attempts.ts"
+import { settledOutcome } from "./Effects.ts"
+import {
+  type Admitted,
+  artifactEvent,
+  type Closed,
+  finishedEvent,
+  intentEvent,
+  settledEvent
+} from "./ExecutionEvents.ts"
+import { unmetAfter } from "./legality/Precondition.ts"
+import { type Judged, judgeOnce } from "./Postcondition.ts"
+import { nowMillis, type Restore, type RunContext, round3, unlessStopped, wallLeft } from "./RunContext.ts"
 import type { Stop } from "./State.ts"
-
-/** A call that was admitted: its tool and arguments are known. */
-interface Admitted {
-  readonly record: CallRecord
-  readonly tool: RegisteredTool
-  readonly arguments: ValidatedArguments
-  /** Counts executions of the run from 1. */
-  readonly sequence: number
-  readonly step: string
-  /** The ledger's key; absent for reads. */
-  readonly key: string | undefined
-}
 
 const failed = (kind: Failed["kind"], reason: string, effect: Failed["effect"], millis = 0): Failed => ({
   _tag: "Failed",
@@ -36,10 +36,11 @@ const failed = (kind: Failed["kind"], reason: string, effect: Failed["effect"], 
   millis
 })
 
-interface Closed {
-  readonly outcome: ToolOutcome
-  readonly refs: ReadonlyArray<ArtifactRef>
-}
+/** What came instead of a result. A store that does not take it changes nothing about the failure. */
+const rawKept = Effect.fnUntraced(function* (run: RunContext, { raw }: Failed) {
+  const kept = raw === undefined ? undefined : yield* Effect.option(run.artifactStore.put(run.effectRunId, raw))
+  return kept === undefined || kept._tag === "None" ? [] : [kept.value]
+})
 
 /**
  * Publishes what a successful call produced. If one artifact cannot be published, so did the call fail; what was published
@@ -48,10 +49,11 @@ interface Closed {
 const withArtifacts = Effect.fnUntraced(function* (
   run: RunContext,
   call: Admitted,
-  outcome: ToolOutcome
+  { evidence, outcome }: Judged
 ): Effect.fn.Return<Closed> {
   const refs: Array<ArtifactRef> = []
-  if (outcome._tag === "Failed") return { outcome, refs }
+  const seen = evidence === undefined ? {} : { evidence }
+  if (outcome._tag === "Failed") return { outcome, refs: yield* rawKept(run, outcome), ...seen }
   for (const artifact of outcome.artifacts) {
     const put = yield* Effect.result(run.artifactStore.put(run.effectRunId, artifact))
     if (put._tag === "Failure") {
@@ -60,24 +62,64 @@ const withArtifacts = Effect.fnUntraced(function* (
     }
     refs.push(put.success)
   }
-  return { outcome, refs }
+  return { outcome, refs, ...seen }
 })
 
 /** What is known when the execution itself did not answer. */
-const outcomeOf = (call: Admitted, exit: Exit.Exit<ToolOutcome>, began: boolean): ToolOutcome => {
+const outcomeOf = (call: Admitted, exit: Exit.Exit<Judged, unknown>, { began, lost }: Progress): Judged => {
   if (Exit.isSuccess(exit)) return exit.value
-  if (!began) return failed("cancelled", "the run was stopped before this call ran", "none")
-  const effect = call.tool.contract.risk === "read" ? "none" : "unknown"
-  return Cause.hasInterrupts(exit.cause)
+  if (!began) {
+    const effect = lost ? "unknown" : "none"
+    return { outcome: failed("cancelled", "the run was stopped before this call ran", effect) }
+  }
+  const effect = unseenEffect(call.tool.contract)
+  const outcome = Cause.hasInterrupts(exit.cause)
     ? failed("cancelled", "the run was stopped while this call was running", effect)
     : failed("crashed", "the runtime failed while this call was running", effect)
+  return { outcome }
 }
 
+interface Settled {
+  readonly closed: Closed
+  readonly error: LedgerError | undefined
+}
+
+/** The ledger heard of the outcome another way, a late answer say, and its first definite word stands. */
+const adopted = Effect.fnUntraced(function* (run: RunContext, key: string, closed: Closed) {
+  const known = yield* run.ledger.get(key)
+  const outcome = known === undefined ? undefined : knownOutcome(known.entry)
+  return outcome === undefined ? closed : { ...closed, outcome: outcomeFrom(outcome) }
+})
+
+/** What became of an outcome that depended on statements: the database may have refused one. */
+const asKept = (closed: Closed, outcome: SettledOutcome, kept: SettledOutcome): Closed =>
+  sameOutcome(outcome, kept)
+    ? closed
+    : { refs: closed.refs, outcome: { ...outcomeFrom(kept), millis: closed.outcome.millis } }
+
 /** Makes the outcome durable before anybody is told. If that fails, nobody knows what a later reader will find. */
-const settle = (run: RunContext, call: Admitted, closed: Closed) => {
-  if (call.key === undefined) return Effect.succeed({ closed, error: undefined })
-  return run.ledger.settle(call.key, Effects.settledOutcome(closed.outcome)).pipe(
-    Effect.as({ closed, error: undefined }),
+const settle = (run: RunContext, call: Admitted, progress: Progress, closed: Closed): Effect.Effect<Settled> => {
+  const { key } = call
+  if (key === undefined) return Effect.succeed({ closed, error: undefined })
+  const outcome = settledOutcome(closed.outcome)
+  const record = Effect.suspend(() => {
+    const staged = closed.outcome._tag === "Succeeded" ? closed.outcome.staged : undefined
+    if (staged !== undefined) {
+      // An execution that has just answered is an open attempt: only that may have its statements executed.
+      if (!progress.open) return Effect.die(new Error(`${call.record.callId} staged statements in no attempt`))
+      return Effect.map(run.ledger.commit(key, outcome, staged), (kept) => asKept(closed, outcome, kept))
+    }
+    if (progress.open) return Effect.as(run.ledger.settle(key, outcome), closed)
+    // The attempt itself is closed as unknown; what was found out since is added.
+    const known = outcome.state === "unknown" || progress.closed
+    return Effect.as(known ? Effect.void : run.ledger.late(key, outcome), closed)
+  })
+  return record.pipe(
+    Effect.catchIf(
+      ({ reason }) => reason === "settled",
+      () => adopted(run, key, closed)
+    ),
+    Effect.map((closed): Settled => ({ closed, error: undefined })),
     Effect.catchTag("LedgerError", (error) => {
       const outcome = failed("outcome_unknown", "what this call came to could not be recorded", "unknown")
       return Effect.succeed({ closed: { ...closed, outcome }, error })
@@ -85,56 +127,24 @@ const settle = (run: RunContext, call: Admitted, closed: Closed) => {
   )
 }
 
-const artifactEvent = (run: RunContext, call: Admitted, ref: ArtifactRef): TraceInput => ({
-  type: "artifact_written",
-  step: call.step,
-  data: {
-    call: call.record.callId,
-    artifact_id: run.trace.text(ref.artifactId),
-    name: run.trace.text(ref.name),
-    sha256: ref.sha256,
-    size_bytes: ref.bytes,
-    media_type: run.trace.text(ref.mediaType),
-    producer_tool: call.tool.name
-  }
-})
-
-const finishedEvent = (run: RunContext, call: Admitted, { outcome, refs }: Closed, millis: number): TraceInput => {
-  const text = answerText(answerOf(outcome))
-  return {
-    type: "tool_execution_finished",
-    step: call.step,
-    phase: "execute",
-    data: {
-      call: call.record.callId,
-      tool: call.tool.name,
-      call_seq: call.sequence,
-      ok: outcome._tag === "Succeeded",
-      duration_ms: round3(millis),
-      failure_kind: outcome._tag === "Failed" ? outcome.kind : null,
-      effect: outcome._tag === "Failed" ? outcome.effect : null,
-      payload: outcome._tag === "Succeeded" ? run.trace.json(outcome.result) : run.trace.text(text),
-      payload_bytes: Buffer.byteLength(text),
-      artifact_ids: refs.map((ref) => run.trace.text(ref.artifactId))
-    }
-  }
-}
-
 /** Closes the record of an execution, in memory and in the trace. */
 const finish = Effect.fnUntraced(function* (run: RunContext, call: Admitted, closed: Closed, millis: number) {
-  const { record, tool } = call
-  const { outcome, refs } = closed
+  const { key, record, tool } = call
+  const { evidence, outcome, refs } = closed
   const answer = answerOf(outcome)
   record.outcome = outcome
   record.answer = answer
   run.artifacts.push(...refs)
   run.budget.artifacts += refs.length
   run.budget.toolMillis += millis
-  const { state } = Effects.settledOutcome(outcome)
+  const { compensation } = tool.contract
+  const there = outcome._tag === "Succeeded" || outcome.effect === "present"
+  if (compensation !== undefined && there) run.undoable.push({ by: compensation, call: record.callId })
+  const { state } = settledOutcome(outcome)
   yield* run.trace.append(
     ...refs.map((ref) => artifactEvent(run, call, ref)),
     finishedEvent(run, call, closed, millis),
-    ...(call.key === undefined ? [] : [Effects.settledEvent(run, record, call.step, call.key, state, false)])
+    ...(key === undefined ? [] : [settledEvent(run, record, call.step, key, state, false, evidence)])
   )
   for (const artifact of refs) run.emit({ _tag: "ArtifactWritten", callId: record.callId, artifact })
   run.emit({ _tag: "CallFinished", callId: record.callId, tool: tool.name, answer, millis })
@@ -143,12 +153,14 @@ const finish = Effect.fnUntraced(function* (run: RunContext, call: Admitted, clo
 /** Outcomes that arrive after their deadline: always for the ledger, for the trace as long as it is open. */
 const lateInto = (run: RunContext, call: Admitted) => (outcome: ToolOutcome) => {
   const { key, record, step, tool } = call
-  const settled = Effects.settledOutcome(outcome)
-  if (key !== undefined) {
+  // What it staged is not executed: the attempt is over, and another may be under way.
+  const staged = outcome._tag === "Succeeded" && outcome.staged !== undefined
+  if (key !== undefined && !staged) {
     // The error's own words may hold the key and the place of the ledger: logs are told neither.
     const warn = ({ reason }: LedgerError) =>
       Effect.logWarning(`the late outcome of ${record.callId} could not be recorded in the ledger (${reason})`)
-    run.background(Effect.catchTag(run.ledger.late(key, settled), "LedgerError", warn))
+    const told = Effect.flatMap(judgeOnce(run, call, outcome), (judged) => run.ledger.late(key, settledOutcome(judged)))
+    run.background(Effect.catchTag(told, "LedgerError", warn))
   }
   if (run.closed) return
   const failure_kind = outcome._tag === "Failed" ? outcome.kind : null
@@ -164,98 +176,105 @@ const deadlineOf = (run: RunContext, tool: RegisteredTool): number => {
 /** No deadline is recorded as the largest number of milliseconds a timer can take. */
 const finite = (millis: number): number => (Number.isFinite(millis) ? round3(millis) : 2 ** 31 - 1)
 
-/** The ledger knew, or knew that nobody does: nothing runs, and the model is told `answer`. */
-const replay = Effect.fnUntraced(function* (
-  run: RunContext,
-  record: CallRecord,
-  step: string,
-  key: string,
-  state: SettledOutcome["state"],
-  answer: Answer
-) {
-  record.replayed = state
-  record.answer = answer
-  yield* run.trace.append(Effects.settledEvent(run, record, step, key, state, true))
-})
+/** One hand-over to the pool. The precondition is looked at again if the call had to wait for its turn there. */
+const handOver = (run: RunContext, call: Admitted): Effect.Effect<ToolOutcome> => {
+  const { arguments: args, key, record, tool } = call
+  const settings = key === undefined ? run.settings.tools : { ...run.settings.tools, idempotencyKey: key }
+  const ready = Effect.map(unmetAfter(run, record, call.step, "queue"), (unready) => {
+    if (unready === undefined) return undefined
+    record.failedAt = unready.stage
+    return { _tag: "Failed", kind: unready.kind, errors: unready.errors, effect: "none", millis: 0 } satisfies Failed
+  })
+  return Effect.suspend(() => {
+    const deadlineMillis = deadlineOf(run, tool)
+    const admitted = { callId: record.callId, tool, arguments: args, deadlineMillis, settings, ready }
+    return run.pool.run(admitted, lateInto(run, call))
+  })
+}
 
-/** Calls side by side have fibers of their own: none goes on after a stop that another one of them has brought about. */
-const unlessStopped = <A>(run: RunContext, effect: Effect.Effect<A>): Effect.Effect<A> =>
-  Effect.suspend(() => (run.stopRequest === undefined ? effect : Effect.interrupt))
-
-const execute = Effect.fnUntraced(function* (run: RunContext, call: Admitted, restore: Restore) {
-  const { arguments: args, key, record, sequence, step, tool } = call
-  const deadlineMillis = deadlineOf(run, tool)
-  const started = yield* Effect.exit(
-    run.trace.append(...(key === undefined ? [] : [Effects.intentEvent(run, record, tool, step, key)]), {
+/** Puts the start on the record. Not on the record, not executed. */
+const startedEvents = (run: RunContext, call: Admitted, attempt: number): ReadonlyArray<TraceInput> => {
+  const { key, record, sequence, step, tool } = call
+  const deadline_ms = finite(deadlineOf(run, tool))
+  return [
+    ...(key === undefined ? [] : [intentEvent(run, call, key, attempt)]),
+    {
       type: "tool_execution_started",
       step,
       phase: "execute",
-      data: { call: record.callId, tool: tool.name, call_seq: sequence, deadline_ms: finite(deadlineMillis) }
-    })
-  )
+      data: { call: record.callId, tool: tool.name, call_seq: sequence, deadline_ms }
+    }
+  ]
+}
+
+/** An effect whose outcome nobody here can find out: a person has to. All attempts are listed, earlier processes' too. */
+export const escalate = Effect.fnUntraced(function* (
+  run: RunContext,
+  { record, step, tool }: Pick<Admitted, "record" | "step" | "tool">,
+  key: string
+): Effect.fn.Return<Stop, TraceError | LedgerError> {
+  const known = yield* run.ledger.get(key)
+  const attempts = known?.entry.attempts ?? []
+  const first = attempts[0]?.at ?? 0
+  yield* run.trace.append({
+    type: "effect_escalated",
+    step,
+    data: {
+      call: record.callId,
+      tool: tool.name,
+      key: run.trace.digest(key),
+      attempts: attempts.map(({ at, settled }) => ({
+        at_ms: round3(at - first),
+        kind: settled?.outcome.kind ?? null,
+        effect: settled?.outcome.effect ?? "unknown"
+      }))
+    }
+  })
+  return { _tag: "Escalated", detail: `${tool.name} (${record.callId}): its outcome is unknown` }
+})
+
+/** What may be done, and what came before it. */
+export interface Right {
+  /** Counts from 1. */
+  readonly attempt: number
+  /** An earlier attempt under the key may have had its effect. */
+  readonly lost: boolean
+}
+
+/** Performs the call under the right that was given, and returns a reason to stop if it found one. */
+export const execute = Effect.fnUntraced(function* (
+  run: RunContext,
+  call: Admitted,
+  { attempt, lost }: Right,
+  restore: Restore
+): Effect.fn.Return<Stop | undefined, TraceError | LedgerError> {
+  const { key, record, tool } = call
+  const progress = newProgress(attempt, lost)
+  const started = yield* Effect.exit(run.trace.append(...startedEvents(run, call, attempt)))
   if (Exit.isFailure(started)) {
-    // Not on the record, not executed. The finish closes the start, should the trace take lines again.
-    const outcome = failed("not_executed", "the run could not be recorded", "none")
-    const { closed } = yield* settle(run, call, { outcome, refs: [] })
+    // The finish closes the start, should the trace take lines again.
+    const outcome = lost
+      ? failed("outcome_unknown", "an earlier attempt of this call may have had its effect", "unknown")
+      : failed("not_executed", "the run could not be recorded", "none")
+    const { closed } = yield* settle(run, call, progress, { outcome, refs: [] })
     yield* finish(run, call, closed, 0)
-    return yield* started
+    yield* started
+    return undefined
   }
   run.emit({ _tag: "CallStarted", callId: record.callId, tool: tool.name })
   run.point = "tool"
   const before = nowMillis(run.clock)
-  const settings = key === undefined ? run.settings.tools : { ...run.settings.tools, idempotencyKey: key }
-  const admitted = { callId: record.callId, tool, arguments: args, deadlineMillis, settings }
-  let began = false
-  const work = Effect.suspend(() => {
-    began = true
-    return run.pool.run(admitted, lateInto(run, call))
-  })
+  const work = performAttempts(run, call, progress, handOver(run, call))
   const exit = yield* Effect.exit(restore(unlessStopped(run, work)))
   run.point = "after-tool"
-  const settled = yield* settle(run, call, yield* withArtifacts(run, call, outcomeOf(call, exit, began)))
+  const judged = outcomeOf(call, exit, progress)
+  const settled = yield* settle(run, call, progress, yield* withArtifacts(run, call, judged))
   const finished = yield* Effect.exit(finish(run, call, settled.closed, nowMillis(run.clock) - before))
-  // A defect stays one, whatever else went wrong after it.
-  if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) return yield* Effect.failCause(exit.cause)
+  // A defect stays one, whatever else went wrong after it; so does a record that broke during the work.
+  if (Exit.isFailure(exit) && !Cause.hasInterrupts(exit.cause)) return yield* Effect.failCause(exit.cause)
   if (settled.error !== undefined) return yield* settled.error
-  return yield* finished
+  yield* finished
+  const { outcome } = settled.closed
+  const unknown = outcome._tag === "Failed" && outcome.effect === "unknown" && Exit.isSuccess(exit)
+  return unknown && key !== undefined ? yield* escalate(run, call, key) : undefined
 })
-
-const permitted = Effect.fnUntraced(function* (
-  run: RunContext,
-  turn: number,
-  record: CallRecord,
-  restore: Restore
-): Effect.fn.Return<Stop | undefined, TraceError | LedgerError> {
-  const { arguments: args, tool } = record
-  if (tool === undefined || args === undefined) {
-    return yield* Effect.die(new Error(`${record.callId} was not admitted`))
-  }
-  yield* unlessStopped(run, Effect.void)
-  const place = `model-${turn}`
-  if (tool.contract.risk !== "read") yield* run.trace.flush
-  const permit = yield* Effects.begin(run, record, tool, args, place)
-  if (permit._tag === "Known") {
-    yield* replay(run, record, place, permit.key, permit.outcome.state, JSON.parse(permit.outcome.answer) as Answer)
-    return undefined
-  }
-  if (permit._tag === "Refused") {
-    yield* replay(run, record, place, permit.key, permit.escalate ? "unknown" : "failed", permit.answer)
-    const detail = `${tool.name} (${record.callId}): its outcome is unknown`
-    return permit.escalate ? { _tag: "Escalated", detail } : undefined
-  }
-  const sequence = ++run.budget.toolCalls
-  const step = `tool-${sequence - 1}`
-  yield* execute(run, { record, tool, arguments: args, sequence, step, key: permit.key }, restore)
-  return undefined
-})
-
-/**
- * Performs the call of `record`, which must have been admitted, and returns a reason to stop if it found one. Typed failures
- * are failures of the record, not of the tool.
- */
-export const perform = (
-  run: RunContext,
-  turn: number,
-  record: CallRecord
-): Effect.Effect<Stop | undefined, TraceError | LedgerError> =>
-  Effect.uninterruptibleMask((restore) => permitted(run, turn, record, restore))

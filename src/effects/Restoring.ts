@@ -147,7 +147,7 @@ const reopen = (
     const callId = `call-${turn}-${proposed.ordinal}`
     const asks = answer !== undefined && run.session.registry.get(proposed.name)?.contract.asksUser === true
     const known = asks ? ({ ok: true, result: answer } as const) : past.answers.get(callId)
-    return known === undefined ? { callId, proposed } : { callId, proposed, answer: known }
+    return known === undefined ? { callId, turn, proposed } : { callId, turn, proposed, answer: known }
   })
   return { turn, records }
 }

@@ -14,8 +14,11 @@ import { type RunTrace, type TraceError, type TraceOptions, TraceWriter } from "
 import type { ToolSettings } from "../tools/ToolContext.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import { cancelled, drive, requestStop } from "./AgentLoop.ts"
+import type { Authority } from "./Authority.ts"
 import { constraintOf } from "./Constraint.ts"
+import * as Gates from "./Gates.ts"
 import * as Limits from "./Limits.ts"
+import { newMemory } from "./legality/Memory.ts"
 import { type Outcome, outcomeOf } from "./Outcome.ts"
 import type { Past } from "./Past.ts"
 import { Approval, type Approver } from "./Policy.ts"
@@ -43,6 +46,8 @@ export interface RunOptions {
   /** Workspace and fixtures of the tools. */
   readonly settings?: Partial<ToolSettings>
   readonly trace?: Partial<TraceOptions>
+  /** Permissions, governor, task profile, retries, dry run. What is not said is cautious. */
+  readonly gates?: Partial<Gates.Gates>
 }
 
 /** Options that cannot be used: which, and what it takes. */
@@ -53,19 +58,29 @@ export class InvalidOptions extends Schema.TaggedError<InvalidOptions>()("Invali
 /** The services a run needs besides its session. */
 export type RunServices = ToolPool | TraceWriter | ArtifactStore | EffectLedger | Ids
 
-const settingsOf = (options: RunOptions, approver: Approver): RunSettings => ({
+const settingsOf = (
+  options: RunOptions,
+  approver: Approver,
+  authority: Authority,
+  artifacts: string | undefined
+): RunSettings => ({
   limits: { ...Limits.defaults, ...options.limits },
   calls: options.calls ?? "sequential",
   sampling: { temperature: 0, topK: 40, topP: 0.95, seed: 0, ...options.sampling },
   thinking: options.thinking,
   constrained: options.constrained ?? true,
-  tools: { fixtures: {}, ...options.settings },
-  approver
+  tools: { fixtures: {}, ...(artifacts === undefined ? {} : { artifacts }), ...options.settings },
+  approver,
+  gates: { ...Gates.defaults, authority, ...options.gates }
 })
 
 const check = (settings: RunSettings, session: Session): Effect.Effect<void, InvalidOptions> => {
-  const problem = Limits.problemWith(settings.limits)
+  const problem = Limits.problemWith(settings.limits) ?? Gates.problemWith(settings.gates)
   if (problem !== undefined) return Effect.fail(new InvalidOptions({ message: problem }))
+  if (settings.gates.candidates > 1 && settings.sampling.temperature === 0) {
+    const message = "candidates: at temperature 0 all samples are the same; set a temperature above 0, or 1 candidate"
+    return Effect.fail(new InvalidOptions({ message }))
+  }
   if (session.busy) {
     return Effect.fail(
       new InvalidOptions({ message: "this session already runs a task; open another session or wait" })
@@ -73,6 +88,16 @@ const check = (settings: RunSettings, session: Session): Effect.Effect<void, Inv
   }
   return Effect.void
 }
+
+const gatesRecorded = ({ authority, candidates, dryRun, governor, profile, retry }: Gates.Gates) => ({
+  profile,
+  authority: authority.name,
+  governor: governor.name,
+  weights: governor.weights,
+  retry: { attempts: retry.attempts, delay_ms: retry.delayMillis, factor: retry.factor },
+  dry_run: dryRun,
+  candidates
+})
 
 const opening = (run: RunContext, length: number): ReadonlyArray<TraceInput> => {
   const { session, settings, trace } = run
@@ -82,7 +107,11 @@ const opening = (run: RunContext, length: number): ReadonlyArray<TraceInput> => 
     name,
     hash,
     risk: contract.risk,
-    ledger: contract.ledger
+    ledger: contract.ledger,
+    retry: contract.retry,
+    reversible: contract.reversible,
+    evidence: contract.evidence.source,
+    ...(contract.compensation === undefined ? {} : { compensation: contract.compensation })
   }))
   return [
     {
@@ -116,6 +145,7 @@ const opening = (run: RunContext, length: number): ReadonlyArray<TraceInput> => 
         tools_hash: session.registry.hash,
         system: trace.text(session.system ?? ""),
         policy: settings.approver.name,
+        gates: gatesRecorded(settings.gates),
         sampling: settings.sampling,
         profile: { thinking: settings.thinking ?? null, constrained: settings.constrained },
         not_carried: run.constraint?.notCarried ?? []
@@ -157,11 +187,14 @@ const contextOf = (
   closed: false,
   budget: newBudget(),
   artifacts: [],
+  memory: newMemory(),
+  undoable: [],
   fingerprints: [],
   point: "preparing",
   stopRequest: undefined,
   current: undefined,
   open: undefined,
+  sampled: 0,
   queued: undefined
 })
 
@@ -216,9 +249,10 @@ export const execute = (
   Effect.uninterruptibleMask((restore) =>
     Effect.scoped(
       Effect.gen(function* () {
-        const settings = settingsOf(options, yield* Approval)
-        yield* check(settings, session)
         const runId = yield* nameOf(control)
+        const artifacts = (yield* ArtifactStore).directory?.(runId)
+        const settings = settingsOf(options, yield* Approval, yield* Gates.Permissions, artifacts)
+        yield* check(settings, session)
         const traceOptions = { content: false, tokenEvents: false, ...options.trace }
         const trace = yield* (yield* TraceWriter).open(runId, traceOptions)
         const context = yield* Effect.context<never>()

@@ -3,7 +3,7 @@
  * (budget, the open turn, a request to stop). Only the run's own fibers touch it.
  */
 import type * as Clock from "effect/Clock"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { ArtifactRef, ArtifactStore } from "../actors/ArtifactStore.ts"
 import type { EffectLedger } from "../actors/EffectLedger.ts"
@@ -13,11 +13,15 @@ import type { RunTrace } from "../actors/TraceWriter.ts"
 import type { Codec, RenderOptions, ToolAnswer } from "../engine/codecs/Codec.ts"
 import type { CompiledGrammar } from "../engine/Grammar.ts"
 import type { ModelIdentity, ModelSession } from "../engine/Model.ts"
+import type { Stage } from "../tools/AttemptClass.ts"
 import type { RegisteredTool, Registry, ValidatedArguments } from "../tools/Registry.ts"
+import type { Touch } from "../tools/Terms.ts"
 import type { Answer, ProposedCall, ToolOutcome } from "../tools/ToolCall.ts"
 import type { ToolSettings } from "../tools/ToolContext.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
+import type { Gates } from "./Gates.ts"
 import type { Limits } from "./Limits.ts"
+import type { Memory } from "./legality/Memory.ts"
 import type { Past } from "./Past.ts"
 import type { Approver } from "./Policy.ts"
 import type { Stop } from "./State.ts"
@@ -41,16 +45,30 @@ export interface RunSettings {
   readonly constrained: boolean
   readonly tools: ToolSettings
   readonly approver: Approver
+  readonly gates: Gates
 }
 
 /** One call of the open turn, from proposal to answer. `answer` is set exactly once. */
 export interface CallRecord {
   readonly callId: string
+  readonly turn: number
   readonly proposed: ProposedCall
   tool?: RegisteredTool
   arguments?: ValidatedArguments
+  /** Where its legality is on the record. */
+  legalitySeq?: number
+  /** It would change what an earlier call was refused to change. */
+  followsRefusal?: boolean
+  touches?: ReadonlyArray<Touch>
+  /** The ledger had this attempt when the call was admitted. */
+  inquiry?: boolean
+  prices?: { readonly cost: number; readonly hazard: number }
+  /** When somebody allowed it, by the run's clock. */
+  approvedAt?: number
   outcome?: ToolOutcome
   answer?: Answer
+  /** The gate that stopped it after it had begun to run. */
+  failedAt?: Stage
   /** The run stopped before this call had its turn. */
   skipped?: true
   /** The ledger already knew what this call came to: nothing ran. */
@@ -131,6 +149,9 @@ export interface RunContext {
   closed: boolean
   readonly budget: Budget
   readonly artifacts: Array<ArtifactRef>
+  readonly memory: Memory
+  /** Effects of this run that can be undone: the tool that undoes them, and the call. */
+  readonly undoable: Array<{ readonly by: string; readonly call: string }>
   /** What calls looked like, newest last, for loop detection. */
   readonly fingerprints: Array<string>
   /** The task's text is not in the context yet. */
@@ -143,6 +164,8 @@ export interface RunContext {
   stopRequest: Stop | undefined
   current: Fiber.Fiber<unknown, unknown> | undefined
   open: OpenTurn | undefined
+  /** Which of several samples the current turn is generated from. */
+  sampled: number
   queued: QueuedAnswers | undefined
 }
 
@@ -191,3 +214,7 @@ export const wallLeft = (run: RunContext): number =>
 
 /** Three decimals are what a microsecond needs, and keep lines short. */
 export const round3 = (millis: number): number => Math.round(millis * 1000) / 1000
+
+/** Calls side by side have fibers of their own: none goes on after a stop that another one of them has brought about. */
+export const unlessStopped = <A, E>(run: RunContext, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.suspend(() => (run.stopRequest === undefined ? effect : Effect.interrupt))

@@ -4,10 +4,13 @@
  * Only makes directories; what goes into them is the actors' business.
  */
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync, statSync, writeFileSync } from "node:fs"
-import { basename, dirname, join, normalize, relative, sep } from "node:path"
+import { existsSync, mkdtempSync, readdirSync, rmdirSync, writeFileSync } from "node:fs"
+import { basename, dirname, join, relative, sep } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { look, makeDirectory, missingOf, reasonOf } from "../actors/Directories.ts"
+
+export { look, type Place } from "../actors/Directories.ts"
 
 /** What Writ keeps in a directory it works in. */
 export const home = ".writ"
@@ -55,6 +58,12 @@ export const standard = (runId: string): RunDirectory => {
   return at(join(home, "runs", root), part)
 }
 
+/** The ids of the runs under `.writ/runs`. */
+export const ids = (): ReadonlyArray<string> => {
+  const runs = join(home, "runs")
+  return look(runs)._tag === "Directory" ? readdirSync(runs) : []
+}
+
 /** The directory a run's trace lies in, if it has the name such a trace has. */
 export const directoryOf = (trace: string): string | undefined =>
   /^trace(?:-r[1-9]\d*)?\.jsonl$/.test(basename(trace)) ? dirname(trace) : undefined
@@ -69,52 +78,7 @@ export const partsIn = (directory: string): ReadonlyArray<string | undefined> =>
   return Array.from(parts)
 }
 
-/** What the system said, without the call and the path that Node puts behind it. */
-const reasonOf = (cause: unknown): string =>
-  cause instanceof Error ? cause.message.replace(/, \w+ '.*'$/s, "") : String(cause)
-
-/** What lies at a path, links followed. `Unknown` where the system does not say: a loop of links, a name too long. */
-export type Place =
-  | { readonly _tag: "File" | "Directory" | "Other" | "Nothing" }
-  | { readonly _tag: "Unknown"; readonly reason: string }
-
-/** Looks at a path and never throws. */
-export const look = (path: string): Place => {
-  try {
-    const found = statSync(path, { throwIfNoEntry: false })
-    if (found === undefined) return { _tag: "Nothing" }
-    return { _tag: found.isFile() ? "File" : found.isDirectory() ? "Directory" : "Other" }
-  } catch (cause) {
-    return { _tag: "Unknown", reason: reasonOf(cause) }
-  }
-}
-
 export const isDirectory = (path: string): boolean => look(path)._tag === "Directory"
-
-/** The directories that are missing on the way to `directory`, outermost first, and the one that holds them all. */
-const missingOf = (directory: string): { readonly base: string; readonly missing: ReadonlyArray<string> } => {
-  const missing: Array<string> = []
-  let base = normalize(directory)
-  for (let place = look(base); place._tag !== "Directory"; place = look(base)) {
-    if (place._tag === "Unknown") throw new Error(place.reason)
-    if (place._tag !== "Nothing") throw new Error(`${base} is not a directory`)
-    missing.unshift(base)
-    base = dirname(base)
-  }
-  return { base, missing }
-}
-
-/** Level by level: in a file system that makes no directories (/proc), Node's own `recursive` never returns. */
-const makeLevels = (directory: string): void => {
-  for (const level of missingOf(directory).missing) {
-    try {
-      mkdirSync(level)
-    } catch (cause) {
-      // Another run may have been faster.
-      if (!isDirectory(level)) throw cause
-    }
-  }
-}
 
 const tried = (directory: string, attempt: () => void): Effect.Effect<void, RunDirectoryError> =>
   Effect.try({
@@ -127,7 +91,7 @@ const tried = (directory: string, attempt: () => void): Effect.Effect<void, RunD
 
 /** Makes `.writ` if it is missing; whatever is in it stays out of version control. */
 export const prepareHome: Effect.Effect<void, RunDirectoryError> = tried(home, () => {
-  makeLevels(home)
+  makeDirectory(home)
   const ignore = join(home, ".gitignore")
   if (!existsSync(ignore)) writeFileSync(ignore, "*\n")
 })
@@ -138,7 +102,12 @@ const refuseTaken = (run: RunDirectory): Effect.Effect<void, RunDirectoryError> 
   Effect.suspend(() =>
     existsSync(run.trace)
       ? Effect.fail(
-          new RunDirectoryError({ message: `${run.directory} already holds a run; choose another directory` })
+          new RunDirectoryError({
+            message:
+              basename(run.trace) === "trace.jsonl"
+                ? `${run.directory} already holds a run; choose another directory`
+                : `${run.trace} is there already: somebody else goes on with this run`
+          })
         )
       : Effect.void
   )
@@ -158,7 +127,7 @@ export const prepare = (run: RunDirectory): Effect.Effect<void, RunDirectoryErro
   Effect.gen(function* () {
     yield* refuseTaken(run)
     if (isInHome(run.directory)) yield* prepareHome
-    yield* tried(run.directory, () => makeLevels(run.directory))
+    yield* tried(run.directory, () => makeDirectory(run.directory))
   })
 
 /** The trace named by a run's id, its directory or the file itself; `undefined` if there is none. */

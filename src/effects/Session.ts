@@ -71,7 +71,11 @@ const guarded = Effect.fnUntraced(function* (
   const alone = (yield* tokenize([text("x")])).length
   const plain: Array<string> = []
   for (const mark of marksOf(codec)) {
-    if ((yield* tokenize([text("x"), control(mark)])).length > alone + 1) plain.push(mark)
+    const ours = yield* tokenize([text("x"), control(mark)])
+    const theirs = yield* tokenize([text("x"), text(mark)])
+    // A mark can be one token and an ordinary one all the same, which content could be as well.
+    const same = ours.length === theirs.length && ours.every((token, at) => token === theirs[at])
+    if (same || ours.length > alone + 1) plain.push(mark)
   }
   const made = neutralising(codec, plain)
   known.set(codec.id, made)

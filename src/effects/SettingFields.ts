@@ -3,16 +3,40 @@
  * so that a flag, a variable and a key of the file always mean the same.
  */
 import * as Result from "effect/Result"
+import { isAddress } from "../actors/EffectLedgerAddress.ts"
 import { isObject, type Json, parse } from "../tools/JsonText.ts"
+import { type Grant, parseGrant } from "./Authority.ts"
+import * as Backoff from "./Backoff.ts"
 import * as Limits from "./Limits.ts"
+import { headerForm, parseHeader, parseServer, parseVariable, serverForm, variableForm } from "./McpSettings.ts"
+import { cautious, parse as parseProfile, profiles, type TaskProfile } from "./Profile.ts"
 import type { CallPolicy } from "./RunContext.ts"
+import {
+  choice,
+  duration,
+  expected,
+  type Field,
+  flag,
+  limit,
+  list,
+  number,
+  onOff,
+  optionalNumber,
+  pairForm,
+  pairs,
+  path,
+  seconds,
+  text,
+  words
+} from "./SettingForms.ts"
+import { type WebWords, web } from "./WebFields.ts"
 
 /** How somebody answers calls that need approval. */
 export type ApproveMode = "ask" | "deny" | "all" | "suspend"
 /** `false`: the processor only. */
 export type GpuSetting = "auto" | "cuda" | "metal" | "vulkan" | false
 
-export interface Settings {
+export interface Settings extends WebWords {
   /** A file or an `hf:` URI; undefined is the model that ships. */
   readonly model: string | undefined
   /** A file that says what the model writes, instead of a model. */
@@ -20,6 +44,13 @@ export interface Settings {
   readonly codec: string | undefined
   readonly system: string | undefined
   readonly tools: ReadonlyArray<string>
+  /** MCP servers, as they are said. */
+  readonly toolsDir: string | undefined
+  readonly mcp: ReadonlyArray<string>
+  /** The contract file for their tools. */
+  readonly mcpContracts: string | undefined
+  readonly mcpEnv: ReadonlyArray<string>
+  readonly mcpHeader: ReadonlyArray<string>
   readonly workspace: string
   readonly fixture: Readonly<Record<string, string>>
   readonly calls: CallPolicy
@@ -41,9 +72,23 @@ export interface Settings {
   readonly maxRepairs: number
   readonly loopThreshold: number
   readonly approve: ApproveMode
+  /** Milliseconds from an approval to its use. */
+  readonly approvalExpiry: number
+  readonly profile: TaskProfile
+  /** What the run is permitted; without any grant, whatever is not denied. */
+  readonly grant: ReadonlyArray<Grant>
+  readonly deny: ReadonlyArray<Grant>
+  /** The permissions it has by name; without any, all. */
+  readonly scope: ReadonlyArray<string>
+  readonly retryAttempts: number
+  /** Milliseconds. */
+  readonly retryDelay: number
+  readonly retryFactor: number
+  readonly candidates: number
+  readonly dryRun: boolean
   /** The directory of this one run; undefined is `.writ/runs/<run-id>`. */
   readonly runDir: string | undefined
-  /** SQLite file of the effect ledger, or `memory`; undefined is `.writ/ledger.sqlite`. */
+  /** SQLite file of the effect ledger, the address of a PostgreSQL database, or `memory`; undefined is `.writ/ledger.sqlite`. */
   readonly ledger: string | undefined
   readonly modelsDir: string
   readonly modelHash: boolean
@@ -55,115 +100,6 @@ export interface Settings {
 }
 
 export type SettingName = keyof Settings
-
-/** A raw value as a source has it: text from flags and variables, JSON from the file, lists from repeated flags. */
-export type Raw = Json | ReadonlyArray<string>
-
-export interface Field<A> {
-  readonly description: string
-  /** What a value looks like, for help and for messages. */
-  readonly form: string
-  readonly choices?: ReadonlyArray<string>
-  readonly kind?: "boolean" | "repeated"
-  /** Must not come from a file that may lie in somebody else's directory. */
-  readonly notFromFile?: (value: A) => boolean
-  readonly read: (raw: Raw) => Result.Result<A, string>
-  readonly fallback: A
-}
-
-const expected = (form: string): Result.Result<never, string> => Result.fail(`expected ${form}`)
-
-const text = (description: string, form: string): Field<string | undefined> => ({
-  description,
-  form,
-  fallback: undefined,
-  read: (raw) => (typeof raw === "string" && raw !== "" ? Result.succeed(raw) : expected(form))
-})
-
-const path = (description: string, fallback: string): Field<string> => ({
-  description,
-  form: "DIR",
-  fallback,
-  read: (raw) => (typeof raw === "string" && raw !== "" ? Result.succeed(raw) : expected("a directory"))
-})
-
-const flag = (description: string, fallback = false): Field<boolean> => ({
-  description,
-  form: "on|off",
-  kind: "boolean",
-  fallback,
-  read: (raw) => (typeof raw === "boolean" ? Result.succeed(raw) : onOff(raw))
-})
-
-const onOff = (raw: Raw): Result.Result<boolean, string> => {
-  if (raw === true || raw === "on" || raw === "true" || raw === "1") return Result.succeed(true)
-  if (raw === false || raw === "off" || raw === "false" || raw === "0") return Result.succeed(false)
-  return expected("on or off")
-}
-
-const choice = <const A extends string>(description: string, choices: ReadonlyArray<A>, fallback: A): Field<A> => ({
-  description,
-  form: choices.join("|"),
-  choices,
-  fallback,
-  read: (raw) => {
-    const found = choices.find((one) => one === raw)
-    return found === undefined ? expected(choices.join(", ")) : Result.succeed(found)
-  }
-})
-
-/** A finite decimal number, from JSON or from text. Text like `0x10`, ` 1` or the empty one is none. */
-const numberOf = (raw: Raw): number | undefined => {
-  if (typeof raw === "number") return raw
-  return typeof raw === "string" && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(raw) ? Number(raw) : undefined
-}
-
-interface Range {
-  readonly least: number
-  readonly most?: number
-  readonly whole?: boolean
-  readonly none?: boolean
-  readonly scale?: number
-}
-
-const inRange = (value: number, { least, most = Number.MAX_SAFE_INTEGER, whole = true }: Range): boolean =>
-  Number.isFinite(value) && value >= least && value <= most && (!whole || Number.isInteger(value))
-
-const rangeForm = ({ least, most, none = false, whole = true }: Range): string =>
-  `a ${whole ? "whole " : ""}number ${most === undefined ? `of at least ${least}` : `from ${least} to ${most}`}` +
-  (none ? ' or "none"' : "")
-
-const number = (description: string, form: string, fallback: number, range: Range): Field<number> => ({
-  description,
-  form,
-  fallback,
-  read: (raw) => {
-    if (range.none === true && raw === "none") return Result.succeed(Infinity)
-    const value = numberOf(raw)
-    if (value === undefined || !inRange(value, range)) return expected(rangeForm(range))
-    return Result.succeed(Math.round(value * (range.scale ?? 1) * 1e6) / 1e6)
-  }
-})
-
-const limit = (description: string, fallback: number): Field<number> =>
-  number(`${description} (default ${fallback})`, "N|none", fallback, { least: 0, none: true })
-
-const seconds = (description: string, fallbackMillis: number): Field<number> => {
-  const range = { least: 0, most: 2_000_000, whole: false, none: true, scale: 1000 }
-  const field = number(`${description} (default ${fallbackMillis / 1000})`, "SECONDS|none", fallbackMillis, range)
-  // Limits count whole milliseconds.
-  return {
-    ...field,
-    read: (raw) => Result.map(field.read(raw), (millis) => (millis === Infinity ? millis : Math.ceil(millis)))
-  }
-}
-
-const optionalNumber = (description: string, form: string, range: Range): Field<number | undefined> => ({
-  description,
-  form,
-  read: number(description, form, 0, range).read,
-  fallback: undefined
-})
 
 /** The read and artifact tools, in the order the shipped model was trained on. */
 export const defaultTools: ReadonlyArray<string> = [
@@ -188,18 +124,6 @@ const tools: Field<ReadonlyArray<string>> = {
     const twice = list.find((name, at) => list.indexOf(name) !== at)
     return twice === undefined ? Result.succeed(list) : Result.fail(`${twice} is named twice`)
   }
-}
-
-const pairForm = "KEY=VALUE"
-
-const pairs = (list: ReadonlyArray<Json>): Result.Result<Record<string, string>, string> => {
-  const entries: Array<readonly [string, string]> = []
-  for (const pair of list) {
-    const at = typeof pair === "string" ? pair.indexOf("=") : -1
-    if (typeof pair !== "string" || at < 1) return expected(pairForm)
-    entries.push([pair.slice(0, at), pair.slice(at + 1)])
-  }
-  return Result.succeed(Object.fromEntries(entries))
 }
 
 const fixture: Field<Readonly<Record<string, string>>> = {
@@ -249,13 +173,68 @@ const gpu: Field<GpuSetting> = {
 
 const ledger: Field<string | undefined> = {
   description: "Where effects are remembered so that none happens twice (default .writ/ledger.sqlite)",
-  form: "FILE|memory",
+  form: "FILE|postgres://…|memory",
   fallback: undefined,
   read: (raw) => {
-    if (typeof raw !== "string" || raw === "") return expected("a file or memory")
-    // Taken for a file name, it would be made into one.
-    return /^[a-z]+:\/\//i.test(raw) ? expected("a file on this machine or memory") : Result.succeed(raw)
+    if (typeof raw !== "string" || raw === "") return expected("a file, postgres://… or memory")
+    // Taken for a file name, another kind of address would be made into one.
+    return /^[a-z]+:\/\//i.test(raw) && !isAddress(raw)
+      ? expected("a file, postgres://… or memory")
+      : Result.succeed(raw)
   }
+}
+
+const profile: Field<TaskProfile> = {
+  description: `What the task is like: ${profiles.map(({ profile: { name } }) => name).join(", ")}; with ,KEY=VALUE a property is changed (default ${cautious.name})`,
+  form: "NAME[,KEY=VALUE…]",
+  fallback: cautious,
+  // Anything that asks or checks less than the default does.
+  notFromFile: ({ evidence, retry, reversibility, sideEffects }) =>
+    reversibility !== cautious.reversibility ||
+    sideEffects !== cautious.sideEffects ||
+    retry === "harmless" ||
+    evidence === "self",
+  read: (raw) => (typeof raw === "string" ? parseProfile(raw) : expected("the name of a profile"))
+}
+
+/** A permission's name, as contracts spell it. */
+const scopeName = (name: string): Result.Result<string, string> =>
+  /^[^\s,]{1,200}$/.test(name) ? Result.succeed(name) : Result.fail(`"${name}" is not the name of one permission`)
+
+const day = 86_400_000
+
+/** What decides about calls. */
+const gates = {
+  approvalExpiry: duration("How long an approval holds (default 30m)", 30 * 60_000, 30 * day),
+  profile,
+  grant: list("Permit this and nothing else, as in write:workspace:notes/**; repeatable", "VERB:RESOURCE", parseGrant),
+  deny: list("Never permit this, granted or not; repeatable", "VERB:RESOURCE", parseGrant),
+  scope: list("A permission the run has, by its name; with one, only those; repeatable", "NAME", scopeName),
+  retryAttempts: number("Tries of a call whose answer was lost, the first included (default 4)", "N", 4, {
+    least: 1,
+    most: Backoff.maxAttempts
+  }),
+  retryDelay: duration("Wait before the second try (default 1s)", 1000, Backoff.maxDelayMillis),
+  retryFactor: number("What each further wait grows by (default 2)", "F", 2, { least: 1, most: 1000, whole: false }),
+  candidates: number("Turns that are sampled before one of them is kept (default 1)", "N", 1, { least: 1, most: 16 }),
+  dryRun: flag("Check, price and show what the run would do; only reads are executed")
+}
+
+/** Programs are started for it, so that a file somebody else wrote cannot name it. */
+const toolsDir: Field<string | undefined> = {
+  ...text("Take the tools of a directory too: NAME.tool.json (see docs/tools.md)", "DIR"),
+  notFromFile: (said) => said !== undefined
+}
+
+/** Tools of other programs. */
+const mcp = {
+  mcp: words("Take the tools of an MCP server too; repeatable", serverForm, parseServer),
+  mcpContracts: {
+    ...text("Contracts of tools of MCP servers, YAML or JSON (see docs/mcp.md)", "FILE"),
+    notFromFile: (said: string | undefined) => said !== undefined
+  },
+  mcpEnv: words("Give a server a variable of the environment; repeatable", variableForm, parseVariable),
+  mcpHeader: words("Send a server a header, its value in a variable; repeatable", headerForm, parseHeader)
 }
 
 const { defaults } = Limits
@@ -266,6 +245,9 @@ export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
   codec: text("Model family, where the model's own template does not say", "ID"),
   system: text("System text", "TEXT"),
   tools,
+  toolsDir,
+  ...mcp,
+  ...web,
   workspace: path("Directory the file tools may read (default: the current one)", "."),
   fixture,
   calls: choice(
@@ -314,6 +296,7 @@ export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
     ),
     notFromFile: (value) => value === "all"
   },
+  ...gates,
   runDir: text("Directory of this run (default .writ/runs/RUN-ID)", "DIR"),
   ledger,
   modelsDir: path("Where downloaded models are kept (default .writ/models)", ".writ/models"),

@@ -3,6 +3,7 @@
  * at once. Nothing here opens a model or looks whether a tool exists.
  */
 
+import { hash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -11,17 +12,11 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isObject, type JsonObject, parse } from "../tools/JsonText.ts"
 import { nearest } from "../tools/Nearest.ts"
+import { type Authority, fromGrants, type Grant } from "./Authority.ts"
+import { defaults as defaultGates, type Gates, problemWith } from "./Gates.ts"
 import type { Limits } from "./Limits.ts"
-import {
-  type Field,
-  fields,
-  flagOf,
-  names,
-  type Raw,
-  type SettingName,
-  type Settings,
-  variableOf
-} from "./SettingFields.ts"
+import { fields, flagOf, names, type SettingName, type Settings, variableOf } from "./SettingFields.ts"
+import type { Field, Raw } from "./SettingForms.ts"
 
 /** Settings that cannot be used; one line per problem, each naming its source and what it takes. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
@@ -156,3 +151,42 @@ export const limitsOf = (settings: Settings): Limits => ({
   repairs: settings.maxRepairs,
   loopThreshold: settings.loopThreshold
 })
+
+/** A grant as it is said. */
+export const grantText = ({ pattern, verb }: Grant): string => `${verb}:${pattern}`
+
+/** What the settings permit; `undefined` where they say nothing about it. Its name tells one set of permissions from another. */
+export const authorityOf = ({ deny, grant, scope }: Settings): Authority | undefined => {
+  if (grant.length + deny.length + scope.length === 0) return undefined
+  const said = [grant.map(grantText), deny.map(grantText), scope].map((texts) => texts.toSorted())
+  const grants = {
+    resources: grant.length === 0 ? ("all" as const) : grant,
+    deny,
+    scopes: scope.length === 0 ? ("all" as const) : scope
+  }
+  // The patterns themselves may name files, which a record without content must not.
+  return fromGrants(grants, `grants-${hash("sha256", JSON.stringify(said)).slice(0, 12)}`)
+}
+
+/** What decides about calls, as the loop wants it. */
+export const gatesOf = (settings: Settings): Partial<Gates> => {
+  const authority = authorityOf(settings)
+  return {
+    ...(authority === undefined ? {} : { authority }),
+    profile: settings.profile,
+    retry: retryOf(settings),
+    dryRun: settings.dryRun,
+    approvalMillis: settings.approvalExpiry,
+    candidates: settings.candidates
+  }
+}
+
+const retryOf = ({ retryAttempts, retryDelay, retryFactor }: Settings) => ({
+  attempts: retryAttempts,
+  delayMillis: retryDelay,
+  factor: retryFactor
+})
+
+/** Why settings that are each in order cannot be used together. `undefined` when they can. */
+export const gatesProblem = (settings: Settings): string | undefined =>
+  problemWith({ ...defaultGates, ...gatesOf(settings) })

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ArtifactStore from "../actors/ArtifactStore.ts"
 import * as EffectLedger from "../actors/EffectLedger.ts"
+import { isAddress } from "../actors/EffectLedgerAddress.ts"
 import type { LedgerError } from "../actors/EffectLedgerError.ts"
 import * as Ids from "../actors/Ids.ts"
 import type { LlamaOptions } from "../actors/Inference.ts"
@@ -35,7 +36,7 @@ export interface WiringOptions {
   readonly toolkit?: URL
   /** Tools run in this thread instead of a pool: for tools that are values and need no deadline of their own. */
   readonly inlineTools?: boolean
-  /** The effect ledger's SQLite file, or `memory`. Default `.writ/ledger.sqlite`. */
+  /** The effect ledger's SQLite file, the address of a PostgreSQL database (`postgres://…`), or `memory`. Default `.writ/ledger.sqlite`. */
   readonly ledger?: string
   /** Puts the SHA-256 of the model file into the provenance. Default true. */
   readonly modelHash?: boolean
@@ -117,17 +118,28 @@ export const layerTrace = ({ runDirectory }: WiringOptions): Layer.Layer<TraceWr
       )
     : TraceWriter.layerFile((runId) => runDirectory(runId).trace)
 
-/** The record of effects, which all runs of a directory share. */
-export const layerLedger = ({ ledger }: WiringOptions): Layer.Layer<EffectLedger.EffectLedger, LedgerError> =>
-  ledger === "memory"
-    ? EffectLedger.layerMemory()
-    : Layer.unwrap(
-        Effect.gen(function* () {
-          if (ledger === undefined) yield* Effect.ignore(RunDirectory.prepareHome)
-          const { layerSqlite } = yield* Effect.promise(() => import("../actors/EffectLedgerSqlite.ts"))
-          return layerSqlite({ path: ledger ?? RunDirectory.ledger })
-        })
-      )
+/** The record of effects, which all runs of a directory share; on a server, all that name it. */
+export const layerLedger = ({ ledger }: WiringOptions): Layer.Layer<EffectLedger.EffectLedger, LedgerError> => {
+  if (ledger === "memory") return EffectLedger.layerMemory()
+  if (ledger === undefined) {
+    const inHome = layerLedgerAt(RunDirectory.ledger)
+    return Layer.unwrap(Effect.as(Effect.ignore(RunDirectory.prepareHome), inHome))
+  }
+  return layerLedgerAt(ledger)
+}
+
+/** The ledger in a file or at an address. `create` false: one that is not there fails as `missing` and is not made. */
+export const layerLedgerAt = (
+  place: string,
+  options: { readonly create?: boolean } = {}
+): Layer.Layer<EffectLedger.EffectLedger, LedgerError> =>
+  Layer.unwrap(
+    Effect.promise(async () =>
+      isAddress(place)
+        ? (await import("../actors/EffectLedgerPostgres.ts")).layerPostgres({ ...options, url: place })
+        : (await import("../actors/EffectLedgerSqlite.ts")).layerSqlite({ ...options, path: place })
+    )
+  )
 
 /** Everything a run needs: a model in its thread, tools in their pool, record and artifacts on disk. */
 export const layer = (options: WiringOptions = {}): Layer.Layer<Services, EngineError | LedgerError> => {

@@ -1,6 +1,6 @@
 /**
  * Closes the objects of a JSON Schema: a field nobody declared is a mistake unless the schema itself says otherwise.
- * Also local references: looking them up, and finding the ones that would need a network.
+ * Also local references: looking them up.
  */
 import { isObject, type Json, type JsonObject } from "./JsonText.ts"
 
@@ -25,7 +25,6 @@ const decodeStep = (step: string): string =>
     .replaceAll("~0", "~")
 
 const listKeys = ["allOf", "anyOf", "oneOf"]
-const branchKeys = ["if", "then", "else", "not"]
 const mapKeys = ["properties", "patternProperties"]
 const definitionKeys = ["$defs", "definitions"]
 const placeKeys = [
@@ -36,34 +35,6 @@ const placeKeys = [
   "unevaluatedProperties",
   "contains"
 ]
-
-/** Every schema inside a schema, one level down. Literal values (`default`, `enum`, `const`, `examples`) are not schemas. */
-const inside = (schema: JsonObject): ReadonlyArray<Json> => [
-  ...[...listKeys, "prefixItems", "items"].flatMap((key) =>
-    Array.isArray(schema[key]) ? (schema[key] as ReadonlyArray<Json>) : []
-  ),
-  ...[...branchKeys, ...placeKeys, "propertyNames", "contentSchema"].flatMap((key) =>
-    schema[key] === undefined ? [] : [schema[key]!]
-  ),
-  ...[...mapKeys, ...definitionKeys, "dependentSchemas", "dependencies"].flatMap((key) => {
-    const map = schema[key]
-    return map !== undefined && isObject(map) ? Object.values(map) : []
-  })
-]
-
-/** The first `$ref` that does not stay inside the document. */
-export const remoteReference = (schema: Json): string | undefined => {
-  if (!isObject(schema)) return undefined
-  for (const key of ["$ref", "$dynamicRef"]) {
-    const reference = schema[key]
-    if (typeof reference === "string" && !reference.startsWith("#")) return reference
-  }
-  for (const inner of inside(schema)) {
-    const found = remoteReference(inner)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
 
 /**
  * The same schema with every object closed. Where an object is put together from several schemas the whole is closed

@@ -5,6 +5,13 @@ import type { Json } from "./JsonText.ts"
 /** The defect of a tool that answered with something that is not its result. */
 export class BadResult extends Error {
   override readonly name = "BadResult"
+  /** What it answered instead, where there is something to show. */
+  readonly value: unknown
+
+  constructor(message: string, value?: unknown) {
+    super(message)
+    this.value = value
+  }
 }
 
 const maxResultDepth = 100
@@ -12,7 +19,7 @@ const maxResultDepth = 100
 /** A value as JSON, or a `BadResult` defect: tools answer with JSON and nothing else. */
 export const toJson = (value: unknown): Effect.Effect<Json> => {
   const fault = jsonFault(value, 0)
-  if (fault !== undefined) return Effect.die(new BadResult(`the result ${fault}`))
+  if (fault !== undefined) return Effect.die(new BadResult(`the result ${fault}`, value))
   if (typeof value !== "object" || value === null) return Effect.succeed(value as Json)
   // A copy: the tool may go on changing what it returned, and a getter may say something else the second time.
   return Effect.suspend(() => {
@@ -20,7 +27,7 @@ export const toJson = (value: unknown): Effect.Effect<Json> => {
       return Effect.succeed(JSON.parse(JSON.stringify(value)) as Json)
     } catch (error) {
       return Effect.die(
-        new BadResult(`the result is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+        new BadResult(`the result is not JSON: ${error instanceof Error ? error.message : String(error)}`, value)
       )
     }
   })
@@ -31,7 +38,10 @@ export const asEffect = <A, E, R>(returned: Effect.Effect<A, E, R>): Effect.Effe
   Effect.isEffect(returned)
     ? returned
     : Effect.die(
-        new BadResult("the tool returned no Effect; wrap its value in Effect.succeed, its promise in Effect.promise")
+        new BadResult(
+          "the tool returned no Effect; wrap its value in Effect.succeed, its promise in Effect.promise",
+          returned
+        )
       )
 
 const jsonFault = (value: unknown, depth: number): string | undefined => {

@@ -7,9 +7,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { closed, remoteReference, resolveReference } from "./ClosedSchema.ts"
+import { closed, resolveReference } from "./ClosedSchema.ts"
 import { isObject, type Json, type JsonObject } from "./JsonText.ts"
 import { type Defaults, defaultsOf, withDefaults } from "./SchemaDefaults.ts"
+import { type Dialect, reworded, unfaithful, withConditions } from "./SchemaDialect.ts"
+import { remoteReference } from "./SchemaReferences.ts"
+import { foreignTypesText } from "./SchemaTypes.ts"
 import type { Problem } from "./ToolCall.ts"
 import {
   keywordReason,
@@ -31,7 +34,7 @@ export interface JsonSchemaChecker {
 
 const compilers = Effect.promise(async () => (await import("./AjvCompilers.ts")).compilers)
 
-const dialectOf = (schema: JsonObject): "2020-12" | "draft-07" | undefined => {
+const dialectOf = (schema: JsonObject): Dialect | undefined => {
   const uri = schema["$schema"]
   if (uri === undefined || /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(String(uri))) return "2020-12"
   return /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test(String(uri)) ? "draft-07" : undefined
@@ -47,18 +50,21 @@ export const compile = Effect.fnUntraced(function* (
   const remote = remoteReference(schema)
   if (remote !== undefined)
     return yield* refuse(`it refers to ${remote}: only references inside the schema are followed`)
+  const foreign = foreignTypesText(schema)
+  if (foreign !== undefined) return yield* refuse(foreign)
   const type = schema["type"]
   if (type !== undefined && type !== "object" && !(Array.isArray(type) && type.includes("object"))) {
     return yield* refuse("the arguments of a tool are an object, its type is not")
   }
+  const unchecked = unfaithful(schema, dialect)
+  if (unchecked !== undefined) return yield* refuse(unchecked)
   const compiler = (yield* compilers)[dialect]
   const attempt = (one: JsonObject) =>
     Effect.try({
       try: () => compiler.compile(one),
-      catch: (cause) =>
-        new SchemaRefused({ message: `it does not compile: ${cause instanceof Error ? cause.message : cause}` })
+      catch: (cause) => new SchemaRefused({ message: `it does not compile: ${compileReason(cause)}` })
     })
-  const validate = yield* attempt({ type: "object", ...closed(schema) })
+  const validate = yield* attempt({ type: "object", ...withConditions(closed(reworded(schema, dialect))) })
   const definitions = { ...pick(schema, "$schema"), ...pick(schema, "$defs"), ...pick(schema, "definitions") }
   const usable = new Set<Json>()
   for (const { schema: place, value } of defaultsOf(schema, schema, new Set())) {
@@ -69,14 +75,34 @@ export const compile = Effect.fnUntraced(function* (
   return { check: (args) => checkWith(validate, { root: schema, usable }, args) }
 })
 
+/** ajv calls the schema `data` and says some things three times over. */
+const compileReason = (cause: unknown): string => {
+  if (cause instanceof RangeError) return "its references lead too deep"
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const reasons = message.replace(/^schema is invalid: /, "").split(/, (?=data[ /])/)
+  return [...new Set(reasons.map((reason) => reason.replace(/^data(?=[ /])/, "").trimStart()))].join("; ")
+}
+
 const pick = (schema: JsonObject, key: string): JsonObject => (schema[key] === undefined ? {} : { [key]: schema[key]! })
+
+/** A schema may refer to itself without end, and values may be nested deeper than the stack: then there is no verdict. */
+const verdictOf = (validate: ValidateFunction, args: JsonObject): boolean | string => {
+  try {
+    return validate(args) === true
+  } catch (cause) {
+    if (cause instanceof RangeError) return "the arguments cannot be checked: their schema refers to itself without end"
+    throw cause
+  }
+}
 
 const checkWith = (
   validate: ValidateFunction,
   defaults: Defaults,
   args: JsonObject
 ): Result.Result<ValidatedArguments, ReadonlyArray<Problem>> => {
-  if (!validate(args)) return Result.fail(problemsOf(validate.errors ?? [], defaults.root))
+  const verdict = verdictOf(validate, args)
+  if (typeof verdict === "string") return Result.fail([problem([], "constraint", verdict)])
+  if (!verdict) return Result.fail(problemsOf(validate.errors ?? [], defaults.root))
   const filled = defaults.usable.size === 0 ? args : (withDefaults(args, defaults.root, defaults) as JsonObject)
   return Result.succeed(seal(args, filled))
 }

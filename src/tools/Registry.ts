@@ -10,13 +10,25 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { type Contract, contractOf } from "./Contract.ts"
+import {
+  type Contract,
+  cautious,
+  contractOf,
+  faultsOf,
+  functionsOf,
+  leavesNothing,
+  Stated,
+  type Statement,
+  statementOf
+} from "./Contract.ts"
 import { compile as compileEffectSchema } from "./EffectSchema.ts"
 import { asEffect, BadResult, toJson } from "./JsonResult.ts"
 import { compile as compileJsonSchema } from "./JsonSchema.ts"
 import { canonical, type Json, type JsonObject } from "./JsonText.ts"
+import { keyed, takesKey } from "./KeyParameter.ts"
 import { nearest } from "./Nearest.ts"
 import { parametersOf } from "./Parameters.ts"
+import { type Binding, type BoundTerms, bind, type Terms } from "./Terms.ts"
 import type { Problem, ToolSpec } from "./ToolCall.ts"
 import type { ToolContext } from "./ToolContext.ts"
 import { ToolError } from "./ToolError.ts"
@@ -29,6 +41,8 @@ export interface RegisteredTool {
   readonly name: string
   readonly spec: ToolSpec
   readonly contract: Contract
+  /** The contract's functions of the arguments. */
+  readonly terms: BoundTerms
   /** SHA-256 (hex) of the canonical JSON of spec and contract. */
   readonly hash: string
   /** Untrusted arguments to validated ones, or every problem they have. */
@@ -130,6 +144,12 @@ export interface DynamicTool {
   readonly schema: JsonObject
   /** What is not said is assumed to be dangerous. */
   readonly contract?: Partial<Contract>
+  /** The contract's functions. They get the effective arguments, and the result as JSON. */
+  readonly terms?: Terms<JsonObject, Json>
+  /** Time for one execution, for a tool that says nothing else of itself. */
+  readonly deadlineMillis?: number
+  /** What else makes it this tool and no other, the program it starts for instance: part of its hash. */
+  readonly identity?: JsonObject
   /** Gets the effective arguments. What it returns must be JSON. */
   readonly run: (args: JsonObject) => Effect.Effect<unknown, ToolError, ToolContext>
 }
@@ -139,19 +159,26 @@ export const dynamic = Effect.fnUntraced(function* (
   tool: DynamicTool
 ): Effect.fn.Return<RegisteredTool, RegistrationError> {
   yield* checkName(tool.name)
+  const faults = faultsOf({ ...tool.contract, ...tool.terms } as Partial<Statement>)
+  if (faults.length > 0) return yield* refuse(tool.name, faults.join("; "))
   const checker = yield* compileJsonSchema(tool.schema).pipe(
     Effect.mapError(
       ({ message }) => new RegistrationError({ tool: tool.name, message: `its schema is refused: ${message}` })
     )
   )
   const spec = { name: tool.name, description: tool.description, parameters: tool.schema }
-  return registered(spec, cautious(tool.contract ?? {}), {
+  const said = tool.contract === undefined && tool.terms === undefined ? {} : { stated: true, ...tool.contract }
+  const time = tool.deadlineMillis === undefined ? {} : { deadlineMillis: tool.deadlineMillis }
+  return yield* registered(spec, cautious({ ...time, ...said, functions: functionsOf(tool.terms ?? {}) }), {
+    identity: tool.identity,
     check: checker.check,
     run: (args) =>
       Effect.flatMap(
         Effect.suspend(() => asEffect(tool.run(args.effective))),
         toJson
-      )
+      ),
+    terms: tool.terms ?? {},
+    binding: { params: (args) => args.effective, result: (json) => json, encode: toJson }
   })
 })
 
@@ -161,17 +188,6 @@ export const fromDynamic = (tools: ReadonlyArray<DynamicTool>): Effect.Effect<Re
     Effect.forEach(tools, (tool) => dynamic(tool)),
     make
   )
-
-const cautious = (given: Partial<Contract>): Contract => {
-  return {
-    risk: given.risk ?? "external",
-    ledger: given.ledger ?? "none",
-    deadlineMillis: given.deadlineMillis,
-    terminable: given.terminable ?? true,
-    polling: given.polling ?? false,
-    asksUser: given.asksUser ?? false
-  }
-}
 
 type AnyHandler = (
   params: unknown,
@@ -187,37 +203,51 @@ const registerEffectTool = Effect.fnUntraced(function* (
   if (!Tool.isUserDefined(tool) || Tool.isDynamic(tool)) {
     return yield* refuse(tool.name, "it has no Effect Schema: declare it with Registry.dynamic")
   }
+  const faults = faultsOf(statementOf(tool))
+  if (faults.length > 0) return yield* refuse(tool.name, faults.join("; "))
   const contract = contractOf(tool)
   const compiled = yield* Effect.try({
-    try: () => ({
-      parameters: parametersOf(tool.parametersSchema),
-      checker: compileEffectSchema(tool.parametersSchema),
-      encode: Schema.encodeUnknownResult(Schema.toCodecJson(tool.successSchema as Schema.Codec<unknown, unknown>))
-    }),
+    try: () => compileTool(tool),
     catch: (cause) =>
       new RegistrationError({ tool: tool.name, message: `its schema cannot be used: ${reasonOf(cause)}` })
   })
+  const { checker } = compiled
+  // The services of registration time, overridden by those of the call (its clock, above all).
   const needs = context.mapUnsafe.size > 0
+  const provided = <A, E>(handled: Effect.Effect<A, E, ToolContext>): Effect.Effect<A, E, ToolContext> =>
+    needs ? Effect.updateContext(handled, (own: Context.Context<ToolContext>) => Context.merge(context, own)) : handled
+  const encode = (value: unknown): Effect.Effect<Json> => {
+    const encoded = compiled.encode(value)
+    return encoded._tag === "Success"
+      ? toJson(encoded.success)
+      : Effect.die(new BadResult("the result does not fit its schema", value))
+  }
   const run = (args: ValidatedArguments): Effect.Effect<Json, ToolError, ToolContext> => {
     if (!isSealed(args)) return Effect.die(new Error(`arguments of ${tool.name} were not checked`))
-    const handled = Effect.suspend(() => asEffect(handler(compiled.checker.decode(args), noPreliminary)))
-    // The services of registration time, overridden by those of the call (its clock, above all).
-    const provided = needs
-      ? Effect.updateContext(handled, (own: Context.Context<ToolContext>) => Context.merge(context, own))
-      : handled
-    return Effect.matchEffect(provided, {
+    return Effect.matchEffect(provided(Effect.suspend(() => asEffect(handler(checker.decode(args), noPreliminary)))), {
       onFailure: (error) => Effect.fail(toolErrorOf(error, contract)),
-      onSuccess: (value) => {
-        const encoded = compiled.encode(value)
-        return encoded._tag === "Success"
-          ? toJson(encoded.success)
-          : Effect.die(new BadResult("the result does not fit its schema"))
-      }
+      onSuccess: encode
     })
   }
   const spec = { name: tool.name, description: tool.description ?? "", parameters: compiled.parameters }
-  return registered(spec, contract, { check: compiled.checker.check, run })
+  return yield* registered(spec, contract, {
+    check: checker.check,
+    run,
+    terms: Context.get(tool.annotations, Stated) ?? {},
+    binding: { params: checker.decode, result: compiled.decode, encode }
+  })
 })
+
+const compileTool = (tool: Pick<Tool.Any, "parametersSchema" | "successSchema">) => {
+  const success = Schema.toCodecJson(tool.successSchema as Schema.Codec<unknown, unknown>)
+  return {
+    parameters: parametersOf(tool.parametersSchema),
+    checker: compileEffectSchema(tool.parametersSchema),
+    // A field that was not promised is a promise broken, and must not reach a model by being left over.
+    encode: Schema.encodeUnknownResult(success, { errors: "first", onExcessProperty: "error" }),
+    decode: Schema.decodeUnknownSync(success)
+  }
+}
 
 const noPreliminary: Toolkit.HandlerContext<Tool.Any> = { preliminary: () => Effect.void }
 
@@ -228,7 +258,7 @@ const toolErrorOf = (error: unknown, contract: Contract): ToolError =>
     : new ToolError({
         kind: "execution_failed",
         message: reasonOf(error),
-        effect: contract.risk === "read" ? "none" : "unknown"
+        effect: leavesNothing(contract) ? "none" : "unknown"
       })
 
 const reasonOf = (cause: unknown): string => {
@@ -236,15 +266,54 @@ const reasonOf = (cause: unknown): string => {
   return typeof message === "string" && message !== "" ? message.slice(0, 500) : "no reason given"
 }
 
+interface Parts extends Pick<RegisteredTool, "check" | "run"> {
+  // biome-ignore lint/suspicious/noExplicitAny: the parameters are those of the tool the terms were declared for
+  readonly terms: Terms<any, any>
+  readonly binding: Binding
+  readonly identity?: JsonObject | undefined
+}
+
+/** JSON without what is not said, so that a term nobody states does not change the hash of those who do not. */
+const plainOf = (contract: Contract): JsonObject => JSON.parse(JSON.stringify(contract)) as JsonObject
+
 const registered = (
   spec: ToolSpec,
   contract: Contract,
-  parts: Pick<RegisteredTool, "check" | "run">
+  parts: Parts
+): Effect.Effect<RegisteredTool, RegistrationError> =>
+  Effect.suspend(() => {
+    const { binding, check, identity, run, terms } = parts
+    const { keyParameter } = contract
+    const hashed = { contract: plainOf(contract), ...(identity === undefined ? {} : { identity }) }
+    if (keyParameter === undefined) {
+      return Effect.succeed(finish(spec, contract, hashed, { check, run, terms: bind(terms, binding) }))
+    }
+    if (!takesKey(spec.parameters, keyParameter)) {
+      return refuse(spec.name, `its key parameter "${keyParameter}" is not one of its parameters, or not a string`)
+    }
+    const key = keyed(spec.parameters, check, keyParameter)
+    const bound = bind(terms, { ...binding, params: (args) => binding.params(key.complete(args)) })
+    const shown = { ...spec, parameters: key.parameters }
+    const made = { check: key.check, run: (args: ValidatedArguments) => key.withKey(args, run), terms: bound }
+    return Effect.succeed(finish(shown, contract, hashed, made))
+  })
+
+const finish = (
+  spec: ToolSpec,
+  contract: Contract,
+  hashed: JsonObject,
+  parts: Pick<RegisteredTool, "check" | "run" | "terms">
 ): RegisteredTool => {
-  const { deadlineMillis, ...rest } = contract
-  const plain = { ...rest, ...(deadlineMillis === undefined ? {} : { deadlineMillis }) }
-  const hash = sha256(canonical({ spec: { ...spec }, contract: plain }))
-  return Object.freeze({ name: spec.name, spec, contract, hash, ...parts })
+  const hash = sha256(canonical({ spec: { ...spec }, ...hashed }))
+  return Object.freeze({
+    name: spec.name,
+    spec,
+    contract,
+    terms: parts.terms,
+    hash,
+    check: parts.check,
+    run: parts.run
+  })
 }
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")

@@ -1,52 +1,37 @@
 /**
- * The entry of a tool thread: find the tool by name, check its arguments again, execute, answer. Nothing else lives here.
- * The toolkit is the module named by the thread's first argument; it is loaded before the thread reports for work.
+ * The entry of a tool thread. The toolkit is the module named by the thread's first argument; it is loaded before the thread
+ * reports for work. What the thread shares with the program around it is kept out of a tool's reach where Node lets us.
  */
-import * as Effect from "effect/Effect"
-import { execute, failed } from "./Execution.ts"
-import type { JsonObject } from "./JsonText.ts"
-import type { Registry } from "./Registry.ts"
-import type { ToolOutcome } from "./ToolCall.ts"
-import type { ToolSettings } from "./ToolContext.ts"
+import { enableCompileCache } from "node:module"
+import { parentPort, threadId } from "node:worker_threads"
+import type { WorkerReply, WorkerTask } from "./WorkerAnswer.ts"
 
-/** One call on its way into a thread. Plain data. */
-export interface WorkerTask {
-  readonly tool: string
-  /** Hash of the tool that was admitted: the thread must have the same one. */
-  readonly hash: string
-  /** The raw arguments; the thread does its own check and fills in defaults itself. */
-  readonly arguments: JsonObject
-  readonly settings: ToolSettings
-  readonly maxResultBytes: number
+/** A reply from a thread that must not be used again says which one it is. */
+export interface ThreadReply extends WorkerReply {
+  readonly threadId?: number
 }
 
-// Standard output belongs to the program, in one piece; what a tool prints is a diagnostic.
-process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write
+// Compiled code of the program's cache, where it has one: most of a thread's start is compiling the same files again.
+const [, , toolkit = "", cache] = process.argv
+if (cache !== undefined) enableCompileCache(cache)
+const { answer, load, prepare } = await import("./WorkerAnswer.ts")
 
-const load = async (url: string): Promise<Registry | string> => {
-  try {
-    const { registry } = await import(url)
-    return await Effect.runPromise(registry as Effect.Effect<Registry, Error>)
-  } catch (cause) {
-    return `the toolkit cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`
-  }
+prepare()
+
+const kill = process.kill.bind(process)
+process.kill = (pid, signal) => {
+  // Signals go to processes, not to threads: this one would end the program and everybody's work in it.
+  if (pid === process.pid || pid <= 0) throw new Error("a tool may not signal the process it runs in")
+  return kill(pid, signal)
 }
 
-const loaded = await load(process.argv[2] ?? "")
-
-const answer = (task: WorkerTask): Effect.Effect<ToolOutcome> => {
-  const notRun = (reason: string): Effect.Effect<ToolOutcome> =>
-    Effect.succeed(failed("not_executed", "none", reason, 0))
-  if (typeof loaded === "string") return notRun(loaded)
-  const tool = loaded.get(task.tool)
-  if (tool === undefined || tool.hash !== task.hash)
-    return notRun(`the toolkit of the tool threads has no such ${task.tool}`)
-  const checked = tool.check(task.arguments)
-  return checked._tag === "Success"
-    ? execute(tool, checked.success, task)
-    : Effect.succeed({ _tag: "Failed", kind: "invalid_arguments", errors: checked.failure, effect: "none", millis: 0 })
-}
+const loaded = await load(toolkit)
 
 /** Answers one call. `undefined` asks only whether the thread is up. */
-export default (task: WorkerTask | undefined): Promise<ToolOutcome> | undefined =>
-  task === undefined ? undefined : Effect.runPromise(answer(task))
+export default async (task: WorkerTask | undefined): Promise<ThreadReply | undefined> => {
+  // The pool has heard by now that the thread is up, and talks through a port of its own: nobody should fill this one.
+  parentPort?.close()
+  if (task === undefined) return undefined
+  const reply = await answer(loaded, task)
+  return reply.spent === undefined ? reply : { ...reply, threadId }
+}

@@ -1,5 +1,14 @@
 import { hash } from "node:crypto"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -112,3 +121,50 @@ it.effect("artifacts in memory have the same references, but no path", () =>
     assert.strictEqual((yield* Effect.flip(store.put("run-1", artifact("../a", "x"))))._tag, "ArtifactError")
   }).pipe(Effect.provide(layerMemory))
 )
+
+describe("what a run may keep", () => {
+  const withQuota = <A, E>(use: (store: ArtifactStore["Service"], root: string) => Effect.Effect<A, E>) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "writ-quota-"))),
+      (root) =>
+        Effect.flatMap(ArtifactStore, (store) => use(store, root)).pipe(
+          Effect.provide(layerDirectory((runId) => join(root, runId), { files: 3, bytes: 10 }))
+        ),
+      (root) => Effect.sync(() => rmSync(root, { recursive: true, force: true }))
+    )
+  const said = (store: ArtifactStore["Service"], name: string, text: string) =>
+    Effect.map(Effect.flip(store.put("run", artifact(name, text))), ({ message }) => message)
+
+  it.live("is bounded in number and in bytes, and what was there before counts", () =>
+    withQuota((store, root) =>
+      Effect.gen(function* () {
+        mkdirSync(join(root, "run"))
+        writeFileSync(join(root, "run", "0000000000000000-old.txt"), "1234")
+        yield* store.put("run", artifact("a.txt", "1234"))
+        assert.match(yield* said(store, "b.txt", "123"), /would have 11 bytes, at most 10 are kept/)
+        yield* store.put("run", artifact("b.txt", "1"))
+        assert.match(yield* said(store, "c.txt", "1"), /has 3 artifacts, at most 3 are kept/)
+        // The same again is the same one, and another run has its own quota.
+        yield* store.put("run", artifact("a.txt", "1234"))
+        yield* store.put("other", artifact("c.txt", "1"))
+        assert.strictEqual(readdirSync(join(root, "run")).length, 3)
+      })
+    )
+  )
+
+  it.live("is never written through a link that lies where the artifact would", () =>
+    withStore((store, root) =>
+      Effect.gen(function* () {
+        const { artifactId } = yield* store.put("first", artifact("a.txt", "text"))
+        mkdirSync(join(root, "run"))
+        symlinkSync(join(root, "outside"), join(root, "run", `.${artifactId}.tmp`))
+        yield* store.put("run", artifact("a.txt", "text"))
+        assert.isFalse(existsSync(join(root, "outside")))
+        rmSync(join(root, "run", artifactId))
+        symlinkSync(join(root, "first", artifactId), join(root, "run", artifactId))
+        assert.match(yield* said(store, "a.txt", "text"), /taken by something that is no file/)
+        assert.strictEqual(store.directory!("run"), join(root, "run"))
+      })
+    )
+  )
+})

@@ -1,63 +1,21 @@
-import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
-import { EffectLedger } from "../../src/actors/EffectLedger.ts"
 import type { LedgerError } from "../../src/actors/EffectLedgerError.ts"
-import { layerSqlite, type SqliteOptions } from "../../src/actors/EffectLedgerSqlite.ts"
 import { intent, succeeded, unknown } from "../kit/ledger.ts"
+import { directory, layerAt, open } from "../kit/ledgerAt.ts"
+import { ledgerBehaviour } from "../kit/ledgerBehaviour.ts"
+import { sharedLedger } from "../kit/ledgerSharing.ts"
 
-const directory = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "writ-ledger-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-)
+const place = Effect.map(directory, (path) => join(path, "ledger.sqlite"))
 
-/** A ledger of its own on that file, closed when `body` ends. */
-const open = <A, E, R>(
-  path: string,
-  body: (ledger: EffectLedger["Service"]) => Effect.Effect<A, E, R>,
-  options?: Partial<SqliteOptions>
-) => Effect.provide(Effect.flatMap(EffectLedger, body), layerSqlite({ path, ...options }), { local: true })
+ledgerBehaviour("sqlite", (timing) => Effect.map(place, (path) => layerAt(path, timing)))
+sharedLedger("sqlite", place)
 
 const flip = (effect: Effect.Effect<unknown, LedgerError>) => Effect.flip(effect)
-
-const program = join(import.meta.dirname, "../kit/ledgerProcess.ts")
-
-interface Child {
-  readonly process: ChildProcess
-  /** The next line it says; undefined once it has ended. */
-  readonly line: Effect.Effect<string | undefined>
-  readonly tell: Effect.Effect<void>
-  readonly kill: Effect.Effect<void>
-  readonly ended: Effect.Effect<void>
-}
-
-const child = (...args: ReadonlyArray<string>) =>
-  Effect.acquireRelease(
-    Effect.sync((): Child => {
-      const process_ = spawn(process.execPath, [program, ...args], { stdio: ["pipe", "pipe", "inherit"] })
-      const lines = createInterface({ input: process_.stdout! })[Symbol.asyncIterator]()
-      const exit = new Promise<void>((resolve) => process_.once("exit", () => resolve()))
-      const ended = Effect.promise(() => exit)
-      return {
-        process: process_,
-        line: Effect.promise(async () => (await lines.next()).value as string | undefined),
-        tell: Effect.sync(() => void process_.stdin!.write("go\n")),
-        ended,
-        kill: Effect.suspend(() => {
-          process_.kill("SIGKILL")
-          return ended
-        })
-      }
-    }),
-    ({ kill }) => kill
-  )
 
 const { key } = intent(0)
 
@@ -74,7 +32,7 @@ describe("what is on disk", () => {
 
   it.live("is there when begin and settle return, for whoever reads the file", () =>
     Effect.gen(function* () {
-      const path = join(yield* directory, "ledger.sqlite")
+      const path = yield* place
       yield* open(path, (ledger) =>
         Effect.gen(function* () {
           const attempts = () => {
@@ -91,45 +49,12 @@ describe("what is on disk", () => {
       )
     })
   )
-
-  it.live("an intent that was left when its ledger closed is unknown, and can be taken over", () =>
-    Effect.gen(function* () {
-      const path = join(yield* directory, "ledger.sqlite")
-      yield* open(path, (ledger) => ledger.begin(intent(0)))
-      yield* open(path, (ledger) =>
-        Effect.gen(function* () {
-          assert.strictEqual((yield* ledger.begin(intent(0)))._tag, "Unknown")
-          assert.strictEqual((yield* flip(ledger.settle(key, succeeded("not mine")))).reason, "not_owner")
-          assert.strictEqual((yield* ledger.retake(intent(0)))._tag, "New")
-          yield* ledger.settle(key, succeeded("mine"))
-        })
-      )
-    })
-  )
 })
 
-describe("several ledgers in one process", () => {
-  it.live("are single flight: the second waits for the first one's outcome", () =>
-    Effect.gen(function* () {
-      const path = join(yield* directory, "ledger.sqlite")
-      yield* open(path, (first) =>
-        open(path, (second) =>
-          Effect.gen(function* () {
-            yield* first.begin(intent(0))
-            const waiting = yield* Effect.forkChild(second.begin(intent(0)), { startImmediately: true })
-            assert.strictEqual((yield* second.get(key))!.standing, "running")
-            assert.strictEqual((yield* flip(second.settle(key, succeeded("not mine")))).reason, "not_owner")
-            yield* first.settle(key, succeeded("first"))
-            assert.deepStrictEqual(yield* Fiber.join(waiting), { _tag: "Settled", outcome: succeeded("first") })
-          })
-        )
-      )
-    })
-  )
-
+describe("a file that several share", () => {
   it.live("an owner elsewhere is alive as long as its lease is", () =>
     Effect.gen(function* () {
-      const path = join(yield* directory, "ledger.sqlite")
+      const path = yield* place
       yield* open(path, (first) =>
         open(
           path,
@@ -154,7 +79,7 @@ describe("several ledgers in one process", () => {
 
   it.live("a lock that is not given up makes an operation fail as busy, not hang", () =>
     Effect.gen(function* () {
-      const path = join(yield* directory, "ledger.sqlite")
+      const path = yield* place
       const failure = yield* open(
         path,
         (ledger) =>
@@ -176,106 +101,12 @@ describe("several ledgers in one process", () => {
   )
 })
 
-describe("several processes", () => {
-  it.live("that deliver the same calls at once cause each effect once and give byte-equal replies", () =>
-    Effect.gen(function* () {
-      const dir = yield* directory
-      const effects = join(dir, "effects")
-      writeFileSync(effects, "")
-      const both = [
-        yield* child(join(dir, "ledger.sqlite"), "deliver", effects),
-        yield* child(join(dir, "ledger.sqlite"), "deliver", effects)
-      ]
-      for (const { line } of both) assert.strictEqual(yield* line, "ready")
-      for (const { tell } of both) yield* tell
-      const replies = yield* Effect.forEach(both, ({ line }) => line, { concurrency: 2 })
-      assert.strictEqual(replies[0], replies[1])
-      assert.lengthOf(JSON.parse(replies[0]!), 40)
-      const done = readFileSync(effects, "utf8").trim().split("\n").map(Number)
-      assert.deepStrictEqual(
-        done.sort((a, b) => a - b),
-        Array.from({ length: 20 }, (_, n) => n)
-      )
-    })
-  )
-
-  it.live("the second waits for the first, and learns what it came to", () =>
-    Effect.gen(function* () {
-      const path = join(yield* directory, "ledger.sqlite")
-      const holder = yield* child(path, "hold")
-      assert.strictEqual(yield* holder.line, "begun")
-      const begun = yield* open(path, (ledger) =>
-        Effect.gen(function* () {
-          const waiting = yield* Effect.forkChild(ledger.begin(intent(0)), { startImmediately: true })
-          assert.strictEqual((yield* ledger.get(key))!.standing, "running")
-          yield* holder.tell
-          return yield* Fiber.join(waiting)
-        })
-      )
-      assert.deepStrictEqual(begun, { _tag: "Settled", outcome: succeeded("held") })
-    })
-  )
-
-  it.live("kill -9 between intent and settle leaves an unknown effect, for whoever waits and whoever comes later", () =>
-    Effect.gen(function* () {
-      const path = join(yield* directory, "ledger.sqlite")
-      const holder = yield* child(path, "hold")
-      assert.strictEqual(yield* holder.line, "begun")
-      const begun = yield* open(path, (ledger) =>
-        Effect.gen(function* () {
-          const waiting = yield* Effect.forkChild(ledger.begin(intent(0)), { startImmediately: true })
-          assert.strictEqual((yield* ledger.get(key))!.standing, "running")
-          yield* holder.kill
-          return yield* Fiber.join(waiting)
-        })
-      )
-      assert.strictEqual(begun._tag, "Unknown")
-      yield* open(path, (ledger) =>
-        Effect.gen(function* () {
-          assert.strictEqual((yield* ledger.begin(intent(0)))._tag, "Unknown")
-          yield* ledger.resolve(key, { outcome: succeeded("INV-9"), by: "ada", reason: "it is in the portal" })
-          assert.strictEqual((yield* ledger.begin(intent(0)))._tag, "Settled")
-        })
-      )
-    })
-  )
-
-  it.live("kill -9 at any moment loses nothing that was returned from", () =>
-    Effect.gen(function* () {
-      for (const length of [1, 2, 7, 30]) {
-        const path = join(yield* directory, "ledger.sqlite")
-        const streamer = yield* child(path, "stream")
-        for (let said = 0; said < length; said++) yield* streamer.line
-        yield* streamer.kill
-        // What it said before it died but was not read yet counts as well.
-        let last: string | undefined
-        for (let line = yield* streamer.line; line !== undefined; line = yield* streamer.line) last = line
-        const said = last ?? (length % 2 === 1 ? `begun ${(length - 1) / 2}` : `settled ${length / 2 - 1}`)
-        const [what, n] = said.split(" ") as [string, string]
-        yield* open(path, (ledger) =>
-          Effect.gen(function* () {
-            for (let at = 0; at < Number(n); at++) {
-              assert.deepStrictEqual(yield* ledger.begin(intent(at)), {
-                _tag: "Settled",
-                outcome: succeeded(String(at))
-              })
-            }
-            const begun = yield* ledger.begin(intent(Number(n)))
-            // A settlement may have reached the disk and not the reader; an intent never turns new again.
-            assert.include(what === "settled" ? ["Settled"] : ["Settled", "Unknown"], begun._tag)
-          })
-        )
-      }
-    })
-  )
-})
-
 describe("a file that cannot be trusted", () => {
   const refused = (path: string) => flip(open(path, (ledger) => ledger.begin(intent(0))))
 
   /** A ledger with enough in it to have several pages. */
   const filled = Effect.gen(function* () {
-    const path = join(yield* directory, "ledger.sqlite")
+    const path = yield* place
     yield* open(path, (ledger) =>
       Effect.forEach(
         Array.from({ length: 60 }, (_, n) => n),
@@ -348,7 +179,7 @@ describe("a file that cannot be trusted", () => {
 describe("a full disk", () => {
   it.live("is an error and never success: what failed is not there, what succeeded is", () =>
     Effect.gen(function* () {
-      const path = join(yield* directory, "ledger.sqlite")
+      const path = yield* place
       const calls = Array.from({ length: 40 }, (_, n) => n)
       const long = succeeded("x".repeat(5_000))
       const results = yield* open(
@@ -390,7 +221,7 @@ describe("a full disk", () => {
 
   it.live("one long outcome does not take the short ones with it", () =>
     Effect.gen(function* () {
-      const path = join(yield* directory, "ledger.sqlite")
+      const path = yield* place
       const outcomes = [succeeded("short"), succeeded("x".repeat(200_000)), unknown]
       const results = yield* open(
         path,
@@ -409,26 +240,3 @@ describe("a full disk", () => {
     })
   )
 })
-
-it.live("a ledger that is closed refuses instead of forgetting", () =>
-  Effect.gen(function* () {
-    const path = join(yield* directory, "ledger.sqlite")
-    const ledger = yield* open(path, Effect.succeed)
-    assert.strictEqual((yield* flip(ledger.begin(intent(0)))).reason, "closed")
-  })
-)
-
-it.live("calls that are asked for together are all answered when the ledger closes right after", () =>
-  Effect.gen(function* () {
-    const path = join(yield* directory, "ledger.sqlite")
-    const fibers = yield* open(path, (ledger) =>
-      Effect.forEach(
-        Array.from({ length: 300 }, (_, n) => intent(n)),
-        (one) => Effect.forkDetach(ledger.begin(one), { startImmediately: true })
-      )
-    )
-    const begun = yield* Effect.forEach(fibers, Fiber.join)
-    assert.isTrue(begun.every(({ _tag }) => _tag === "New"))
-    assert.lengthOf(yield* open(path, (ledger) => ledger.list({ standing: "unknown" })), 300)
-  })
-)

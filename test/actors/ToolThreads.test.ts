@@ -23,6 +23,10 @@ class FakePool extends EventEmitter {
     return new Promise(() => {})
   }
 
+  destroy(): Promise<void> {
+    return Promise.resolve()
+  }
+
   add(id: number, up: boolean): FakeThread {
     const thread = new FakeThread(id)
     this.threads.push(thread)
@@ -37,7 +41,7 @@ class FakePool extends EventEmitter {
 
 const scene = () => {
   const pool = new FakePool()
-  const watched = new ToolThreads(pool, 1)
+  const watched = new ToolThreads(() => pool, 1)
   return { pool, watched, first: pool.add(1, true) }
 }
 

@@ -90,7 +90,18 @@ describe("a run on the screen", () => {
 })
 
 describe("asking for an approval", () => {
-  const request = { callId: "c", tool: "send", risk: "external", arguments: { to: "a\u001bb" }, digest: "d" } as const
+  const request = {
+    runId: "run-1",
+    callId: "c",
+    tool: "send",
+    risk: "external",
+    arguments: { to: "a\u001bb" },
+    digest: "d",
+    cost: 0,
+    hazard: 0,
+    reversible: false,
+    evidence: { source: "self", describes: "the tool's own answer" }
+  } as const
   const decide = (...answers: ReadonlyArray<string | undefined>) => {
     const left = [...answers]
     const questions: Array<string> = []
@@ -99,7 +110,10 @@ describe("asking for an approval", () => {
         questions.push(question)
         return left.shift()
       })
-    return Effect.map(askWith(ask, screenOf().screen).decide(request), (decision) => ({ decision, questions }))
+    return Effect.map(
+      askWith(ask, { screen: screenOf().screen, caughtUp: () => Effect.void }).decide(request),
+      (decision) => ({ decision, questions })
+    )
   }
 
   it.effect("shows tool, risk and all arguments, and takes yes, no and stop", () =>

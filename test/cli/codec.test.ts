@@ -173,12 +173,29 @@ describe("writ codec check", () => {
   )
 })
 
+describe("a model file that is not there", () => {
+  for (const command of ["codec check --model", "codec render --model", "codec parse --model", "models inspect"]) {
+    it.effect(`is a mistake of the command line for writ ${command}, and so is a directory`, () =>
+      Effect.gen(function* () {
+        const { cwd } = yield* files
+        const missing = yield* invoke([...command.split(" "), join(cwd, "no.gguf")])
+        assert.deepStrictEqual([missing.code, missing.out], [2, ""])
+        assert.include(missing.err, "no.gguf: there is no such file")
+        const json = yield* invoke([...command.split(" "), cwd, "--json"])
+        assert.strictEqual(json.code, 2)
+        assert.deepInclude(JSON.parse(json.out).error, { exit_code: 2 })
+        assert.include(json.err, "it is not a file")
+      })
+    )
+  }
+})
+
 describe("writ codec list", () => {
   it.effect("lists every codec and what it can do", () =>
     Effect.gen(function* () {
       const codecs = JSON.parse((yield* invoke(["codec", "list", "--json"])).out)
       assert.deepInclude(codecs, { id: "qwen3", reasoning: true, constrained: true })
-      assert.deepInclude(codecs, { id: "gpt-oss", reasoning: false, constrained: false })
+      assert.deepInclude(codecs, { id: "gpt-oss", reasoning: true, constrained: true })
       assert.include((yield* invoke(["codec", "list"])).out, "functiongemma")
     })
   )

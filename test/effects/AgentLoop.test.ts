@@ -158,7 +158,7 @@ describe("what goes wrong with a call goes back to the model", () => {
       assert.deepStrictEqual([outcome.rejected, outcome.toolCalls], [1, 0])
       assert.include(context, "available tools: add, save")
       const legality = events.find((event) => event.event_type === "legality_checked")
-      assert.deepInclude(legality?.data, { schema: "not_evaluated", scopes: "not_evaluated", pre: "not_evaluated" })
+      assert.deepInclude(legality?.data, { schema: "fail", scopes: "not_evaluated", pre: "not_evaluated" })
     })
   )
 

@@ -15,10 +15,10 @@ import { Approval, allowAll } from "../../src/effects/Policy.ts"
 import type { Codec } from "../../src/engine/codecs/Codec.ts"
 import { qwen25 } from "../../src/engine/codecs/Qwen25.ts"
 import { layerScripted, MemoryTraces } from "../../src/testing.ts"
-import * as Contract from "../../src/tools/Contract.ts"
 import * as Registry from "../../src/tools/Registry.ts"
 import { ToolContext } from "../../src/tools/ToolContext.ts"
 import { ToolError } from "../../src/tools/ToolError.ts"
+import { acts } from "../kit/contracts.ts"
 import { play, playUntil } from "../kit/run.ts"
 import { call, lines, types } from "../kit/script.ts"
 import * as TestTools from "../kit/tools.ts"
@@ -26,9 +26,9 @@ import * as TestTools from "../kit/tools.ts"
 const parameters = Schema.Struct({ after: Schema.Finite, ending: Schema.Literals(["give", "fail", "die"]) })
 
 /** Hands an artifact over, then waits and ends as told; by its contract it acts on the outside world. */
-const Act = Tool.make("act", { description: "Acts.", parameters, success: Schema.String, failure: ToolError }).annotate(
-  Contract.Risk,
-  "external"
+const Act = acts(
+  "external",
+  Tool.make("act", { description: "Acts.", parameters, success: Schema.String, failure: ToolError })
 )
 
 const acting = (seen: Array<string>) =>
@@ -95,8 +95,8 @@ describe("8.2 cancellation and timeouts", () => {
       assert.deepStrictEqual(late.seen, ["act with a key", "acted"])
       assert.deepStrictEqual(late.outcome.artifacts, [])
       assert.isFalse(late.events.some((event) => event.event_type === "artifact_written"))
-      const told = late.events.find((event) => event.event_type === "late_outcome")
-      assert.deepInclude(told?.data, { call: "call-0-0", ok: true })
+      // Nobody knows what it did when the time was up, so the run does not go on as if somebody did.
+      assert.strictEqual(late.outcome.stop._tag, "Escalated")
     })
   )
 

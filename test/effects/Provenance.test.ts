@@ -36,7 +36,11 @@ describe("the provenance of a run", () => {
           name,
           hash: contractHash,
           risk: contract.risk,
-          ledger: contract.ledger
+          ledger: contract.ledger,
+          retry: contract.retry,
+          reversible: contract.reversible,
+          evidence: contract.evidence.source,
+          ...(contract.compensation === undefined ? {} : { compensation: contract.compensation })
         }))
       )
       assert.strictEqual(found["system"], "S")

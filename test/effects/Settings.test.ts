@@ -6,7 +6,17 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Limits from "../../src/effects/Limits.ts"
 import { fields, flagOf, names, variableOf } from "../../src/effects/SettingFields.ts"
-import { limitsOf, load, type RawSettings, resolve } from "../../src/effects/Settings.ts"
+import {
+  authorityOf,
+  gatesOf,
+  gatesProblem,
+  grantText,
+  limitsOf,
+  load,
+  type RawSettings,
+  resolve
+} from "../../src/effects/Settings.ts"
+import type { Verb } from "../../src/tools/Terms.ts"
 import { directory } from "../kit/cli.ts"
 
 const settle = (flags: RawSettings, environment: RawSettings = {}, file: RawSettings = {}) =>
@@ -126,4 +136,71 @@ describe("the settings file", () => {
       assert.match(twice.message, /line 1: /)
     })
   )
+})
+
+describe("settings of what decides about calls", () => {
+  const settingsOf = (flags: RawSettings) => settle(flags).settings
+
+  it.effect("permit everything unless something is said of it, and each kind of it for itself", () =>
+    Effect.gen(function* () {
+      assert.isUndefined(authorityOf(settingsOf({})))
+      assert.isUndefined(gatesOf(settingsOf({})).authority)
+      const allowed = Effect.fnUntraced(function* (flags: RawSettings, scope: string, verb: Verb, resource: string) {
+        const need = { tool: "t", scopes: [scope], touches: [{ verb, resource }] }
+        return (yield* authorityOf(settingsOf(flags))!.check(need)).length === 0
+      })
+      const grant = { grant: ["read:workspace:**", "write:workspace:notes/*"] }
+      assert.isTrue(yield* allowed(grant, "mail", "write", "workspace:notes/a.md"))
+      assert.isFalse(yield* allowed(grant, "mail", "write", "workspace:other.md"))
+      assert.isTrue(yield* allowed({ deny: ["write:workspace:**"] }, "mail", "read", "workspace:a"))
+      const both = { ...grant, deny: ["*:workspace:notes/**"] }
+      assert.isFalse(yield* allowed(both, "mail", "write", "workspace:notes/a.md"))
+      assert.isTrue(yield* allowed({ scope: ["mail"] }, "mail", "write", "workspace:a"))
+      assert.isFalse(yield* allowed({ scope: ["mail"] }, "billing", "read", "workspace:a"))
+    })
+  )
+
+  it("name what is permitted without saying it, the same for the same in any order", () => {
+    const nameOf = (flags: RawSettings) => authorityOf(settingsOf(flags))?.name ?? ""
+    const one = nameOf({ grant: ["read:workspace:**", "write:artifact:secret.md"] })
+    assert.strictEqual(one, nameOf({ grant: ["write:artifact:secret.md", "read:workspace:**"] }))
+    assert.notStrictEqual(one, nameOf({ deny: ["read:workspace:**", "write:artifact:secret.md"] }))
+    assert.match(one, /^grants-[0-9a-f]{12}$/)
+  })
+
+  it("read times in the units people use, and plain numbers as seconds", () => {
+    const millis = (text: string) => settingsOf({ approvalExpiry: text }).approvalExpiry
+    assert.deepStrictEqual(
+      ["500ms", "90s", "30m", "2h", "1d", "5", "1.5"].map(millis),
+      [500, 90_000, 1_800_000, 7_200_000, 86_400_000, 5000, 1500]
+    )
+    for (const wrong of ["", "0", "-1s", "31d", "5 minutes", "1e9"]) {
+      assert.include(problems({ approvalExpiry: wrong })[0], "--approval-expiry: expected a time", wrong)
+    }
+  })
+
+  it("take several grants from one variable as a JSON list, and one as it is", () => {
+    const grants = (raw: string) => settle({}, { grant: raw }).settings.grant.map(grantText)
+    assert.deepStrictEqual(grants("read:workspace:a,b"), ["read:workspace:a,b"])
+    assert.deepStrictEqual(grants('["read:workspace:a","send:mail:*"]'), ["read:workspace:a", "send:mail:*"])
+    assert.include(problems({}, { grant: "[" })[0], "WRIT_GRANT: expected VERB:RESOURCE, or a list of them")
+    assert.include(problems({}, {}, { grant: [] })[0], '"grant": expected')
+  })
+
+  it("do not come from a file where they ask or check less than the default does", () => {
+    const file = (profile: string) => problems({}, {}, { profile }).length === 0
+    assert.isTrue(file("cautious"))
+    assert.isTrue(file("strict"))
+    assert.isTrue(file("cautious,retry=dangerous"))
+    for (const looser of ["exploratory", "workspace", "strict,retry=harmless", "evidence=self"])
+      assert.isFalse(file(looser))
+  })
+
+  it("are checked together", () => {
+    assert.isUndefined(gatesProblem(settingsOf({ retryAttempts: "5", retryDelay: "2s", candidates: "3" })))
+    assert.include(gatesProblem(settingsOf({ retryFactor: "1" })), "factor must be more than 1")
+    assert.include(gatesProblem(settingsOf({ retryAttempts: "100" })), "the last wait would be longer")
+    const { candidates, dryRun, retry } = gatesOf(settingsOf({ candidates: "3", dryRun: true, retryDelay: "250ms" }))
+    assert.deepStrictEqual([candidates, dryRun, retry], [3, true, { attempts: 4, delayMillis: 250, factor: 2 }])
+  })
 })

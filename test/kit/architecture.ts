@@ -61,15 +61,20 @@ export const noCycles: Rule = (files) => {
   return found
 }
 
-const threads = /^src\/(?:actors\/Inference|engine\/Wire|engine\/worker)\.ts$/
+const threads = /^src\/(?:actors\/Inference|engine\/Wire|engine\/worker|tools\/worker|tools\/workerProcess)\.ts$/
 
 /** The first pattern that fits a package decides where it may be imported. */
 const reserved: ReadonlyArray<readonly [name: RegExp, where: RegExp]> = [
   [/^piscina$/, /^src\/actors\/ToolPool\.ts$/],
+  [/^@effect\/sql-pg(?:\/|$)|^effect\/sql(?:\/|$)/, /^src\/actors\/EffectLedgerPostgres[A-Za-z]*\.ts$/],
+  // What reaches a network or reads what came from one, for tools: loaded when a web tool is called.
+  [/^(?:html-to-text|htmlparser2|(?:node:)?(?:https?|dns|tls)(?:\/.*)?)$/, /^src\/tools\/web\/[A-Za-z]+\.ts$/],
   [/^node-llama-cpp$/, /^src\/engine\/Llama[A-Za-z]*\.ts$/],
   [/^(?:node:)?worker_threads$|^effect\/(?:workers|rpc)(?:\/|$)|^@effect\/platform-node\/NodeWorker/, threads],
   [/^effect\/cli(?:\/|$)/, /^src\/cli(?:\/.*)?\.ts$/],
   [/^@effect\/platform-node\//, /^src\/(?:effects\/Wiring|cli|engine\/worker)\.ts$/],
+  [/^effect\/ai\/McpClient(?:Error)?$/, /^src\/actors\/Mcp[A-Za-z]*\.ts$/],
+  [/^effect\/ai\/McpServer$/, /^src\/effects\/McpServe\.ts$/],
   // The barrels load everything they name; start-up time is made of such things.
   [/^(?:effect|effect\/ai|@effect\/platform-node)$/, /^$/]
 ]
@@ -132,7 +137,7 @@ export const headers: Rule = (files) =>
     .map(({ file }) => `${file}: does not begin with a comment that says what it is for`)
 
 /** Needed to run, not to print help: each of these costs more than Node's own start. */
-const heavy = /^(?:src\/engine\/Llama[A-Za-z]*\.ts|ajv|yaml|piscina|node-llama-cpp)(?:\/|$)/
+const heavy = /^(?:src\/engine\/Llama[A-Za-z]*\.ts|ajv|yaml|piscina|node-llama-cpp|@effect\/sql-pg)(?:\/|$)/
 
 export const lightStart: Rule = (files) => {
   const found: Array<string> = []

@@ -12,6 +12,7 @@ import { canonical } from "../../src/tools/JsonText.ts"
 import * as Registry from "../../src/tools/Registry.ts"
 import { ToolContext } from "../../src/tools/ToolContext.ts"
 import { ToolError } from "../../src/tools/ToolError.ts"
+import { acts } from "./contracts.ts"
 
 /** Every place content enters by. */
 export const places = [
@@ -95,11 +96,14 @@ const Fail = Tool.make("fail_with", {
   failure: ToolError
 }).annotate(Contract.Risk, "read")
 
-const Keep = Tool.make("keep", {
-  description: "Keeps something.",
-  parameters: Schema.Struct({}),
-  success: Schema.String
-}).annotate(Contract.Risk, "local-write")
+const Keep = acts(
+  "local-write",
+  Tool.make("keep", {
+    description: "Keeps something.",
+    parameters: Schema.Struct({}),
+    success: Schema.String
+  })
+)
 
 const Long = Tool.make("long", {
   description: "Gives a lot.",
@@ -113,11 +117,14 @@ const Where = Tool.make("where", {
   success: Schema.String
 }).annotate(Contract.Risk, "read")
 
-const Send = Tool.make("send", {
-  description: "Sends.",
-  parameters: Schema.Struct({ to: Schema.String }),
-  success: Schema.String
-}).annotate(Contract.Risk, "external")
+const Send = acts(
+  "external",
+  Tool.make("send", {
+    description: "Sends.",
+    parameters: Schema.Struct({ to: Schema.String }),
+    success: Schema.String
+  })
+)
 
 const Ask = Tool.make("ask", {
   description: "Asks the user.",

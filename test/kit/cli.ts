@@ -34,6 +34,8 @@ export interface Start {
   readonly cwd: string
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string
+  /** Another program that is the command line. */
+  readonly program?: string
 }
 
 /** A directory that goes with the scope. */
@@ -42,9 +44,9 @@ export const directory: Effect.Effect<string, never, Scope.Scope> = Effect.acqui
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-export const start = (args: ReadonlyArray<string>, { cwd, env = {}, input }: Start): Process => {
+export const start = (args: ReadonlyArray<string>, { cwd, env = {}, input, program = entry }: Start): Process => {
   const { FORCE_COLOR: _, NO_COLOR: __, ...inherited } = process.env
-  const child = spawn(process.execPath, [entry, ...args], { cwd, env: { ...inherited, ...env } })
+  const child = spawn(process.execPath, [program, ...args], { cwd, env: { ...inherited, ...env } })
   let [out, err] = ["", ""]
   child.stdout.setEncoding("utf8").on("data", (text) => (out += text))
   child.stderr.setEncoding("utf8").on("data", (text) => (err += text))

@@ -34,6 +34,8 @@ export interface CliRun {
   readonly cwd: string
   readonly turns: ReadonlyArray<unknown>
   readonly args: ReadonlyArray<string>
+  /** Another command that runs something. Default `run`. */
+  readonly command?: ReadonlyArray<string>
   readonly stopping?: Stopping
   /** Changes the services of the run. */
   readonly services?: (layer: ReturnType<Provided["services"]>) => ReturnType<Provided["services"]>
@@ -114,7 +116,14 @@ const hookFor = (stopping: Stopping | undefined, ask: () => void, reached: Defer
 }
 
 /** Runs to the end. The script is `script.yaml`, the ledger `ledger.sqlite` in `cwd`. */
-export const runCli = Effect.fnUntraced(function* ({ args, cwd, services, stopping, turns }: CliRun) {
+export const runCli = Effect.fnUntraced(function* ({
+  args,
+  command = ["run"],
+  cwd,
+  services,
+  stopping,
+  turns
+}: CliRun) {
   const script = join(cwd, "script.yaml")
   writeFileSync(script, JSON.stringify({ turns }))
   const { performed, registry } = yield* TestTools.make()
@@ -123,7 +132,7 @@ export const runCli = Effect.fnUntraced(function* ({ args, cwd, services, stoppi
   const made = servicesWith(hookFor(stopping, () => slot.handler?.(), reached))
   let screen = ""
   const files = ["--script", script, "--workspace", cwd, "--ledger", join(cwd, "ledger.sqlite")]
-  const running = yield* invoke(["run", ...files, ...args]).pipe(
+  const running = yield* invoke([...command, ...files, ...args]).pipe(
     Effect.provideService(Provisions, {
       tools: Effect.succeed(registry),
       services: services === undefined ? made : (options) => services(made(options))

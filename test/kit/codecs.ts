@@ -118,7 +118,7 @@ export interface RenderRow {
   readonly family: string
   readonly case: string
   readonly add_generation_prompt: boolean
-  readonly options: { readonly enable_thinking?: boolean }
+  readonly options: { readonly enable_thinking?: boolean; readonly think?: boolean }
   readonly messages: ReadonlyArray<PlainMessage>
   readonly tools: ReadonlyArray<{ readonly function: ToolSpec }> | null
   readonly expected_text?: string

@@ -3,24 +3,10 @@
  * that is meant has to be listed with its ruling by the test, and a ruling that nothing needs any more is reported too.
  */
 import { readFileSync } from "node:fs"
-import * as Result from "effect/Result"
 import type { Codec, MalformedCode, ParserOptions } from "../../src/engine/codecs/Codec.ts"
-import { flatten } from "../../src/engine/Prompt.ts"
-import { isObject, type Json, type JsonObject, parse } from "../../src/tools/JsonText.ts"
+import type { Json, JsonObject } from "../../src/tools/JsonText.ts"
 import type { ToolSpec } from "../../src/tools/ToolCall.ts"
-import {
-  conformance,
-  firstDifference,
-  messagesOf,
-  type Outcome,
-  parsePieces,
-  type RenderRow,
-  type SharedCase,
-  specsOf,
-  splits,
-  tool,
-  units
-} from "./codecs.ts"
+import { conformance, type Outcome, parsePieces, type SharedCase, specsOf, splits, tool, units } from "./codecs.ts"
 
 /** Matched against `id [mode]: difference`, so that a ruling can say which row and which difference it means. */
 export type Ruling = readonly [rows: RegExp, why: string]
@@ -48,61 +34,6 @@ const judge = (ran: number, differences: ReadonlyMap<string, string>, rulings: R
     .filter(([rows]) => !lines.some((line) => rows.test(line)))
     .map(([rows, why]) => `no row needs the ruling ${rows} (${why})`)
   return { ran, problems: [...open, ...idle], ruled: lines.length - open.length }
-}
-
-export interface RenderOptions {
-  readonly rulings?: ReadonlyArray<Ruling>
-  /** Templates whose arguments are given as JSON text and printed as such: the text is read, so that it is an object for us. */
-  readonly readArguments?: boolean
-  readonly trust?: ReadonlyArray<RenderRow["trust"]>
-  readonly today?: string
-  /** The template prints no tools. */
-  readonly withoutTools?: boolean
-}
-
-/** Renders every agreed row of a template; `undefined` where there is no data. */
-export const renderReport = (codec: Codec, template: string, options: RenderOptions = {}): Report | undefined => {
-  const rows = conformance<RenderRow>("chat-template-renders")?.filter(
-    (row) => row.template === template && (options.trust ?? ["agreed"]).includes(row.trust)
-  )
-  if (rows === undefined) return undefined
-  const differences = new Map<string, string>()
-  for (const row of rows) {
-    const thinking = row.options.enable_thinking
-    const what = tryRender(row, () =>
-      flatten(
-        codec.render(options.readArguments === true ? readArguments(messagesOf(row)) : messagesOf(row), {
-          tools: options.withoutTools === true ? [] : (row.tools ?? []).map((one) => one.function),
-          generationPrompt: row.add_generation_prompt,
-          ...(thinking === undefined ? {} : { thinking }),
-          ...(options.today === undefined ? {} : { today: options.today })
-        })
-      )
-    )
-    if (what !== undefined) differences.set(row.id + (thinking === undefined ? "" : `/thinking-${thinking}`), what)
-  }
-  return judge(rows.length, differences, options.rulings ?? [])
-}
-
-const tryRender = (row: RenderRow, render: () => string): string | undefined => {
-  if (row.expected_text === undefined) return `the template refuses this: ${row.expected_error}`
-  return firstDifference(render(), row.expected_text)
-}
-
-export const readArguments = (messages: ReturnType<typeof messagesOf>): ReturnType<typeof messagesOf> =>
-  messages.map((message) =>
-    message.role !== "assistant" || message.calls === undefined
-      ? message
-      : {
-          ...message,
-          calls: message.calls.map((call) => ({ ...call, arguments: asObject(call.arguments) }))
-        }
-  )
-
-const asObject = (value: Json): JsonObject => {
-  if (typeof value !== "string") return value as JsonObject
-  const read = parse(value)
-  return Result.isSuccess(read) && isObject(read.success) ? read.success : {}
 }
 
 interface ParseRow {

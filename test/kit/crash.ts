@@ -9,20 +9,21 @@ import type * as Scope from "effect/Scope"
 import { build } from "esbuild"
 import type { Stop } from "../../src/effects/State.ts"
 import { type Verdict, validateFile } from "../../src/effects/trace/TraceValidator.ts"
+import { partFiles } from "./crashParts.ts"
 
-const temporary = (prefix: string): Effect.Effect<string, never, Scope.Scope> =>
+export const temporary = (prefix: string): Effect.Effect<string, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), prefix))),
     (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
   )
 
-/** The program in one file: hundreds of processes have to start quickly. */
-export const makeProgram: Effect.Effect<string, never, Scope.Scope> = Effect.gen(function* () {
+/** A program of this kit in one file: hundreds of processes have to start quickly. */
+export const bundled = Effect.fnUntraced(function* (name: string): Effect.fn.Return<string, never, Scope.Scope> {
   const directory = yield* temporary("writ-crash-program-")
-  const outfile = join(directory, "crashChild.mjs")
+  const outfile = join(directory, `${name}.mjs`)
   yield* Effect.promise(() =>
     build({
-      entryPoints: [join(import.meta.dirname, "crashChild.ts")],
+      entryPoints: [join(import.meta.dirname, `${name}.ts`)],
       outfile,
       bundle: true,
       platform: "node",
@@ -32,6 +33,8 @@ export const makeProgram: Effect.Effect<string, never, Scope.Scope> = Effect.gen
   )
   return outfile
 })
+
+export const makeProgram = bundled("crashChild")
 
 /** What a process said at its end; nothing if it was killed. */
 export interface Said {
@@ -114,8 +117,7 @@ export const lives = (program: string, mode: Mode, deaths: ReadonlyArray<string>
       }
       const said = yield* child(program, directory, mode, "never")
       if (said === "killed") return yield* Effect.die(new Error("somebody killed the last process"))
-      const traces = readdirSync(directory).filter((name) => name.endsWith(".jsonl"))
-      const files = traces.sort((a, b) => a.length - b.length || (a < b ? -1 : 1)).map((name) => join(directory, name))
+      const files = partFiles(directory)
       const options = { artifacts: join(directory, "artifacts"), allowStrays: true }
       const verdicts = yield* Effect.forEach(files, (file) => Effect.orDie(validateFile(file, options)))
       const left = {

@@ -4,7 +4,7 @@
  * `line:N` (N trace lines are with the system), `half:N` (and half of the next), `PLACE:N` (the N-th time it comes there)
  * or `never`. What it came to is a JSON line on stdout.
  */
-import fs, { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs"
+import fs, { appendFileSync, existsSync, readFileSync } from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
 import { join } from "node:path"
 import * as Tool from "effect/ai/Tool"
@@ -22,11 +22,12 @@ import * as Agent from "../../src/effects/Agent.ts"
 import type { Outcome } from "../../src/effects/Outcome.ts"
 import { Approval, allowAll } from "../../src/effects/Policy.ts"
 import { resume } from "../../src/effects/Resume.ts"
-import { Lines, type TraceRecord } from "../../src/effects/trace/TraceReader.ts"
 import * as ScriptedModel from "../../src/engine/ScriptedModel.ts"
 import * as Contract from "../../src/tools/Contract.ts"
 import * as Registry from "../../src/tools/Registry.ts"
 import { ToolContext } from "../../src/tools/ToolContext.ts"
+import { acts } from "./contracts.ts"
+import { kept, parts } from "./crashParts.ts"
 import { calls } from "./script.ts"
 
 const [directory = ".", mode = "external", where = "never"] = process.argv.slice(2)
@@ -76,21 +77,25 @@ const Note = Tool.make("read_note", {
   success: Schema.String
 }).annotate(Contract.Risk, "read")
 
-const Save = Tool.make("save", {
-  description: "Saves a text.",
-  parameters: Schema.Struct({ name: Schema.String, content: Schema.String }),
-  success: Schema.String
-})
-  .annotate(Contract.Risk, "local-write")
-  .annotate(Contract.Ledger, "atomic")
+const Save = acts(
+  "local-write",
+  Tool.make("save", {
+    description: "Saves a text.",
+    parameters: Schema.Struct({ name: Schema.String, content: Schema.String }),
+    success: Schema.String
+  }),
+  { ledger: "atomic" }
+)
 
-const Notify = Tool.make("notify", {
-  description: "Tells somebody.",
-  parameters: Schema.Struct({ to: Schema.String }),
-  success: Schema.String
-})
-  .annotate(Contract.Risk, "external")
-  .annotate(Contract.Ledger, mode === "none" ? "none" : "external")
+const Notify = acts(
+  "external",
+  Tool.make("notify", {
+    description: "Tells somebody.",
+    parameters: Schema.Struct({ to: Schema.String }),
+    success: Schema.String
+  }),
+  { ledger: mode === "none" ? "none" : "external" }
+)
 
 const registry = await Effect.runPromise(
   Registry.fromToolkit(Toolkit.make(Note, Save, Notify), {
@@ -131,24 +136,6 @@ const turns = [
   "Everybody was told."
 ]
 
-/** The parts of the run so far, oldest first. A line that was cut is not there. */
-const parts = (): ReadonlyArray<ReadonlyArray<TraceRecord>> =>
-  readdirSync(directory)
-    .filter((name) => name.endsWith(".jsonl"))
-    .sort((a, b) => a.length - b.length || (a < b ? -1 : 1))
-    .map((name) => {
-      const lines = new Lines()
-      const items = [...lines.push(readFileSync(join(directory, name))), ...lines.end()]
-      return items.flatMap((item) => (item._tag === "Event" ? [item.record] : []))
-    })
-
-const kept = (traces: ReadonlyArray<ReadonlyArray<TraceRecord>>): number =>
-  traces
-    .flat()
-    .filter(
-      ({ data, event_type }) => event_type === "session_state_changed" && String(data["role"]).startsWith("assistant_")
-    ).length
-
 const layerLedger = Layer.effect(
   EffectLedger,
   Effect.map(EffectLedger, (ledger) =>
@@ -185,7 +172,7 @@ const services = Layer.mergeAll(
   Layer.succeed(Approval, allowAll)
 )
 
-const traces = existsSync(join(directory, "run.jsonl")) ? parts() : []
+const traces = parts(directory)
 const options = { tools: registry, trace: { content: true, tokenEvents: false }, calls: "sequential" } as const
 
 const program: Effect.Effect<Outcome, unknown, Agent.Services> =

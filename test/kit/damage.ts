@@ -3,6 +3,7 @@
  * invariant alone must notice.
  */
 import type { InvariantId } from "../../src/effects/trace/TraceValidator.ts"
+import type { ContractedName } from "./contractTraces.ts"
 import {
   chain,
   corrupt,
@@ -19,21 +20,23 @@ import {
 } from "./corrupt.ts"
 import type { GoodName } from "./traces.ts"
 
+type TraceName = GoodName | ContractedName
+
 export interface Damage {
   readonly invariant: InvariantId
-  readonly trace: GoodName
+  readonly trace: TraceName
   readonly claim: string
   readonly apply: (text: string) => string
 }
 
-const edit = (invariant: InvariantId, trace: GoodName, claim: string, change: (lines: Lines) => void): Damage => ({
+const edit = (invariant: InvariantId, trace: TraceName, claim: string, change: (lines: Lines) => void): Damage => ({
   invariant,
   trace,
   claim,
   apply: (text) => corrupt(text, change)
 })
 
-const raw = (invariant: InvariantId, trace: GoodName, claim: string, apply: (text: string) => string): Damage => ({
+const raw = (invariant: InvariantId, trace: TraceName, claim: string, apply: (text: string) => string): Damage => ({
   invariant,
   trace,
   claim,
@@ -191,6 +194,20 @@ const turns: ReadonlyArray<Damage> = [
     const { committed_len } = data(lines, "session_state_changed", -1)
     const span = [committed_len, committed_len]
     insertAfter(lines, "session_state_changed", -1, {
+      event_type: "legality_checked",
+      data: {
+        call: "call-1-0",
+        ordinal: 0,
+        tool: "",
+        schema: "fail",
+        scopes: "not_evaluated",
+        pre: "not_evaluated",
+        cause: "malformed",
+        class: "schema",
+        stage: "parse"
+      }
+    })
+    insertAfter(lines, "legality_checked", -1, {
       event_type: "feedback_committed",
       data: { code: "unclosed_call", content: "" }
     })

@@ -7,10 +7,14 @@ const calls: ReadonlyArray<Damage> = [
   edit("T21", "one tool", "a call validated unchecked", (lines) => drop(lines, "legality_checked")),
   edit("T21", "unknown tool", "a call rejected unchecked", (lines) => drop(lines, "legality_checked")),
   edit("T21", "unknown tool", "a call rejected as unknown after three passes", (lines) => {
-    Object.assign(data(lines, "legality_checked"), { schema: "pass", scopes: "pass", pre: "pass" })
+    Object.assign(data(lines, "legality_checked"), { schema: "pass", scopes: "pass", pre: "pass", blocked_by: [] })
+    delete data(lines, "tool_call_rejected")["stage"]
   }),
   edit("T22", "one tool", "a call validated though a check failed", (lines) => {
-    data(lines, "legality_checked")["pre"] = "fail"
+    Object.assign(data(lines, "legality_checked"), { pre: "fail", blocked_by: ["pre"] })
+  }),
+  edit("T22", "one tool", "a call validated because a ledger knows it that does not", (lines) => {
+    data(lines, "legality_checked")["pre"] = "not_evaluated"
   }),
   edit("T22", "one tool", "a call validated with another risk than its tool has", (lines) => {
     data(lines, "tool_call_validated")["risk"] = "local-write"
@@ -36,7 +40,7 @@ const calls: ReadonlyArray<Damage> = [
     data(lines, "effect_settled")["key"] = otherDigest
   }),
   edit("T25", "approved", "a settlement that contradicts the outcome", (lines) => {
-    data(lines, "effect_settled")["outcome"] = "failed"
+    Object.assign(data(lines, "effect_settled"), { outcome: "failed", status: "settled_failed" })
   }),
   edit("T26", "one tool", "an execution that finishes elsewhere", (lines) => {
     event(lines, "tool_execution_finished").step = "tool-1"

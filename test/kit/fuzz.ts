@@ -5,6 +5,7 @@ import { flatten } from "../../src/engine/Prompt.ts"
 import type { JsonObject } from "../../src/tools/JsonText.ts"
 import { parsePieces, tool } from "./codecs.ts"
 import { type Random, seeded } from "./gbnf.ts"
+import { wireOf } from "./wires.ts"
 
 const tools = [
   tool("calc", { type: "object", properties: { a: { type: "string" }, n: { type: "array" }, x: { type: "number" } } }),
@@ -19,7 +20,7 @@ const values: ReadonlyArray<JsonObject> = [
 ]
 
 const marks =
-  '<tool_call>|</tool_call>|<tool_response>|<think>|</think>|<function=calc>\n|<parameter=a>\n|\n</parameter>\n|</function>|<|im_end|>|<|im_start|>|<|python_tag|>|<|eot_id|>|[TOOL_CALLS]|[ARGS]|[CALL_ID]|[THINK]|</s>|<|channel|>final|<|message|>|<|start|>assistant|<|call|>| to=functions.calc|<｜tool▁calls▁begin｜>|<｜tool▁call▁begin｜>|<｜tool▁sep｜>|<｜tool▁call▁end｜>|```json\n|```\n|<|tool_call>|<tool_call|>|<|"|>|<|channel>|<escape>|<start_function_call>|CALL([|]) WITH |{"name": "calc", |"arguments": {}}|"type": "tool_call"|{|}|[|]|"|\\|\\u|\\ud800|\n| |,|:|-|0|1e999|NaN|\u0000|\ufffd|\ud800'.split(
+  '<tool_call>|</tool_call>|<tool_response>|<think>|</think>|<function=calc>\n|<parameter=a>\n|\n</parameter>\n|</function>|<|im_end|>|<|im_start|>|<|python_tag|>|<|eot_id|>|[TOOL_CALLS]|[ARGS]|[CALL_ID]|[THINK]|</s>|<|channel|>final|<|message|>|<|start|>assistant|<|call|>| to=functions.calc|<｜tool▁calls▁begin｜>|<｜tool▁call▁begin｜>|<｜tool▁sep｜>|<｜tool▁call▁end｜>|```json\n|```\n|<|tool_call>|<tool_call|>|<|"|>|<|channel>|<escape>|<start_function_call>|CALL([|]) WITH |{"name": "calc", |"arguments": {}}|"type": "tool_call"|{"type": "tool_result", |RESULT([|[TOOL_RESULTS]|<|start_header_id|>ipython|`|```|{"name": "ca|{|}|[|]|"|\\|\\u|\\ud800|\n| |,|:|-|0|1e999|NaN|\u0000|\ufffd|\ud800'.split(
     /(?<!<)\|(?![>"])/
   )
 
@@ -71,10 +72,18 @@ const cut = (text: string, random: Random): ReadonlyArray<string> => {
   return pieces
 }
 
-/** Reads so many bytes of broken turns; throws where an outcome depends on the pieces. */
+/** What no answer may hold: what begins a call, where that is a mark, and what begins another turn. */
+const forbidden = ({ id }: Codec): ReadonlyArray<string> => {
+  const { openers, turn } = wireOf(id)
+  const speaker = /^(?:<[^>]*>|\[[A-Z]+\])/.exec(turn)![0]
+  return [...openers.filter((opener) => !opener.startsWith("{")), speaker]
+}
+
+/** Reads so many bytes of broken turns; throws where an outcome depends on the pieces or an answer holds a mark. */
 export const fuzz = (codec: Codec, options: { readonly bytes: number; readonly seed: number }) => {
   const random = seeded(options.seed + codec.id.length * 7919)
   const whole = parts(codec)
+  const marksOfCodec = forbidden(codec)
   const outcomes: Record<string, number> = {}
   let [read, turns] = [0, 0]
   while (read < options.bytes) {
@@ -94,6 +103,9 @@ export const fuzz = (codec: Codec, options: { readonly bytes: number; readonly s
       if (JSON.stringify(again) !== JSON.stringify(action))
         throw new Error(`${codec.id}: depends on the pieces: ${JSON.stringify(text)}`)
     }
+    const leak =
+      action._tag === "FinalText" && given.tools.length > 0 && marksOfCodec.find((mark) => action.text.includes(mark))
+    if (typeof leak === "string") throw new Error(`${codec.id}: an answer holds ${leak}: ${JSON.stringify(text)}`)
     const name = action._tag === "Malformed" ? action.code : action._tag
     outcomes[name] = (outcomes[name] ?? 0) + 1
     read += Buffer.byteLength(text)

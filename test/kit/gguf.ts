@@ -12,11 +12,14 @@ export interface GgufRecipe {
   readonly ctx?: number
   readonly seed?: number
   readonly vocabulary?: number
-  /** Makes the end tokens all but impossible, so that generation runs to its limit. */
+  /** Makes the end tokens and those of `controls` all but impossible, so that generation runs to its limit. */
   readonly muteEog?: boolean
   readonly version?: number
   /** A whole vocabulary instead of the bytes. */
   readonly tokenizer?: Vocabulary
+  /** More control tokens, and more user-defined ones, in front of `words`. */
+  readonly controls?: ReadonlyArray<string>
+  readonly users?: ReadonlyArray<string>
   /** Tokens with these texts behind the others; nothing merges to them, but they can be generated. */
   readonly words?: ReadonlyArray<string>
   /** Leaves out bytes that UTF-8 never has, or only in front of certain others: what is generated is text then. */
@@ -63,7 +66,8 @@ export const makeGguf = (recipe: GgufRecipe = {}): Buffer => {
     offset += padded(count(tensor) * (tensor.half ? 2 : 4))
   }
   const parts = [pad(head.bytes())]
-  const muted = recipe.muteEog === true ? [256, 257, 258] : []
+  const more = (recipe.controls ?? []).map((text) => vocabulary.tokens.indexOf(text))
+  const muted = recipe.muteEog === true ? [256, 257, 258, ...more] : []
   for (const [index, tensor] of tensors.entries())
     parts.push(pad(weights(tensor, (recipe.seed ?? 1) * 7919 + index, muted)))
   return Buffer.concat(parts)
@@ -128,11 +132,19 @@ export interface Vocabulary {
   readonly padding?: number
 }
 
-const makeVocabulary = ({ vocabulary: size = 288, wellFormed = false, words = [] }: GgufRecipe): Vocabulary => {
+const makeVocabulary = (recipe: GgufRecipe): Vocabulary => {
+  const { controls = [], users = [], vocabulary: size = 288, wellFormed = false, words = [] } = recipe
   const merges = ["t h", "i n", "e r"]
   const tokens = [...byteTexts(), ...controlTokens, ...userTokens, ...merges.map((merge) => merge.replace(" ", ""))]
   const types: Array<number> = tokens.map((_, id) => (id < 256 ? 1 : id < 259 ? 3 : id < 265 ? 4 : 1))
   const spelled = byteTexts()
+  for (const [list, type] of [
+    [controls, 3],
+    [users, 4]
+  ] as const) {
+    tokens.push(...list)
+    for (const _ of list) types.push(type)
+  }
   for (const word of words) {
     types.push(1)
     tokens.push(Array.from(Buffer.from(word), (byte) => spelled[byte]!).join(""))

@@ -1,5 +1,5 @@
 /**
- * A process that shares an effect ledger with a test: `node ledgerProcess.ts FILE ROLE [ARGUMENT]`. It says what it did on
+ * A process that shares an effect ledger with a test: `node ledgerProcess.ts FILE|URL ROLE [ARGUMENT]`. It says what it did on
  * stdout, a line each, and goes on when it is sent a line.
  */
 
@@ -7,8 +7,8 @@ import { appendFileSync, writeSync } from "node:fs"
 import { createInterface } from "node:readline"
 import * as Effect from "effect/Effect"
 import { EffectLedger } from "../../src/actors/EffectLedger.ts"
-import { layerSqlite } from "../../src/actors/EffectLedgerSqlite.ts"
 import { intent, succeeded } from "./ledger.ts"
+import { layerAt } from "./ledgerAt.ts"
 
 const [path = "", role = "", argument = ""] = process.argv.slice(2)
 
@@ -57,5 +57,5 @@ const roles: Record<string, Effect.Effect<void, unknown, EffectLedger>> = {
   })
 }
 
-await Effect.runPromise(Effect.provide(roles[role]!, layerSqlite({ path })))
+await Effect.runPromise(Effect.provide(roles[role]!, layerAt(path)))
 lines.close()

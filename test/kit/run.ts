@@ -10,6 +10,7 @@ import { lines } from "./script.ts"
 import * as TestTools from "./tools.ts"
 
 export interface KitOptions extends RunOptions {
+  readonly codec?: string
   readonly script?: Omit<Script, "turns">
   readonly task?: string
 }

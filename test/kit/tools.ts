@@ -9,6 +9,7 @@ import * as Contract from "../../src/tools/Contract.ts"
 import * as Registry from "../../src/tools/Registry.ts"
 import { ToolContext } from "../../src/tools/ToolContext.ts"
 import { ToolError } from "../../src/tools/ToolError.ts"
+import { acts } from "./contracts.ts"
 
 const Add = Tool.make("add", {
   description: "Adds two numbers.",
@@ -16,29 +17,41 @@ const Add = Tool.make("add", {
   success: Schema.Finite
 }).annotate(Contract.Risk, "read")
 
-const Save = Tool.make("save", {
-  description: "Saves a text.",
-  parameters: Schema.Struct({ name: Schema.String, content: Schema.String }),
-  success: Schema.Struct({ bytes: Schema.Finite })
-}).annotate(Contract.Risk, "local-write")
+const Save = acts(
+  "local-write",
+  Tool.make("save", {
+    description: "Saves a text.",
+    parameters: Schema.Struct({ name: Schema.String, content: Schema.String }),
+    success: Schema.Struct({ bytes: Schema.Finite })
+  })
+)
 
-const SaveTwo = Tool.make("save_two", {
-  description: "Saves one text, and one under a name that no store takes.",
-  parameters: Schema.Struct({}),
-  success: Schema.String
-}).annotate(Contract.Risk, "local-write")
+const SaveTwo = acts(
+  "local-write",
+  Tool.make("save_two", {
+    description: "Saves one text, and one under a name that no store takes.",
+    parameters: Schema.Struct({}),
+    success: Schema.String
+  })
+)
 
-const Send = Tool.make("send", {
-  description: "Sends a message to somebody.",
-  parameters: Schema.Struct({ to: Schema.String }),
-  success: Schema.String
-}).annotate(Contract.Risk, "external")
+const Send = acts(
+  "external",
+  Tool.make("send", {
+    description: "Sends a message to somebody.",
+    parameters: Schema.Struct({ to: Schema.String }),
+    success: Schema.String
+  })
+)
 
-const SlowSend = Tool.make("slow_send", {
-  description: "Sends a message slowly.",
-  parameters: Schema.Struct({ to: Schema.String }),
-  success: Schema.String
-}).annotate(Contract.Risk, "external")
+const SlowSend = acts(
+  "external",
+  Tool.make("slow_send", {
+    description: "Sends a message slowly.",
+    parameters: Schema.Struct({ to: Schema.String }),
+    success: Schema.String
+  })
+)
 
 const Wait = Tool.make("wait", {
   description: "Waits.",

@@ -59,10 +59,14 @@ export const countingWork = (run: () => unknown): number => {
   }
   for (const name of strings)
     wrap(String.prototype, name, (self, args, result) => cost(name, String(self), args, result))
-  wrap(RegExp.prototype, "exec", (_self, args, result) => {
-    const found = result as RegExpExecArray | null
-    return 1 + (found === null ? String(args[0]).length : found.index + found[0].length)
-  })
+  const exec = RegExp.prototype.exec
+  RegExp.prototype.exec = function (text) {
+    const from = this.global || this.sticky ? this.lastIndex : 0
+    const found = Reflect.apply(exec, this, [text]) as RegExpExecArray | null
+    work += 1 + (found === null ? String(text).length : found.index + found[0].length) - from
+    return found
+  }
+  restore.push(() => Object.assign(RegExp.prototype, { exec }))
   wrap(Array.prototype, "join", (_self, _args, result) => 1 + (result as string).length)
   wrap(JSON, "parse", (_self, args) => 1 + String(args[0]).length)
   try {

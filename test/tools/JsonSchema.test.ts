@@ -162,7 +162,11 @@ describe("JsonSchema.compile", () => {
     Effect.gen(function* () {
       assert.match(yield* refusal(object({ a: { $ref: "https://example.org/a.json" } })), /only references inside/)
       assert.match(yield* refusal(object({ a: { $ref: "#/$defs/Gone" } })), /does not compile/)
-      assert.match(yield* refusal(object({ a: { type: "strnig" } })), /does not compile/)
+      assert.match(yield* refusal(object({ a: { type: "strnig" } })), /^JSON Schema has no such type: \/properties\/a /)
+      assert.strictEqual(
+        yield* refusal(object({ a: { minLength: "x" } }, { required: "a" })),
+        "it does not compile: /properties/a/minLength must be integer; /required must be array"
+      )
       assert.match(yield* refusal(object({ a: { type: "string", pattern: "(" } })), /does not compile/)
       assert.match(yield* refusal({ type: "array" }), /object/)
       assert.match(yield* refusal({ $schema: "http://json-schema.org/draft-04/schema#" }), /neither/)

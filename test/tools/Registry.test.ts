@@ -11,6 +11,7 @@ import { execute } from "../../src/tools/Execution.ts"
 import type { JsonObject } from "../../src/tools/JsonText.ts"
 import * as Registry from "../../src/tools/Registry.ts"
 import { ToolError } from "../../src/tools/ToolError.ts"
+import { acts } from "../kit/contracts.ts"
 
 const ping = Tool.make("ping", { description: "Ping.", success: Schema.String })
 const add = Tool.make("add", {
@@ -54,7 +55,7 @@ describe("Registry", () => {
     Effect.gen(function* () {
       const registry = yield* Registry.fromToolkit(toolkit, handlers)
       const again = yield* Registry.fromToolkit(toolkit, handlers)
-      const riskier = yield* Registry.fromToolkit(Toolkit.make(add.annotate(Risk, "external")), { add: handlers.add })
+      const riskier = yield* Registry.fromToolkit(Toolkit.make(acts("external", add)), { add: handlers.add })
       assert.strictEqual(registry.hash, again.hash)
       assert.match(registry.hash, /^[0-9a-f]{64}$/)
       assert.notStrictEqual(riskier.get("add")!.hash, registry.get("add")!.hash)

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { LedgerError } from "../../actors/EffectLedgerError.ts"
 import type { TraceError } from "../../actors/TraceWriter.ts"
 import { detect, fingerprint } from "../LoopDetection.ts"
-import { perform } from "../Performing.ts"
+import { performAdmitted } from "../Permitting.ts"
 import { type CallRecord, type RunContext, wallLeft } from "../RunContext.ts"
 import { committing, type State, type Stop } from "../State.ts"
 
@@ -44,8 +44,8 @@ export const acting = Effect.fnUntraced(function* (
     const batch = nextBatch(run, waiting).slice(0, room)
     const stops =
       batch.length === 1
-        ? [yield* perform(run, turn, batch[0]!)]
-        : yield* Effect.forEach(batch, (record) => perform(run, turn, record), { concurrency: "unbounded" })
+        ? [yield* performAdmitted(run, turn, batch[0]!)]
+        : yield* Effect.forEach(batch, (record) => performAdmitted(run, turn, record), { concurrency: "unbounded" })
     run.budget.repairs = 0
     for (const [at, record] of batch.entries()) {
       const stop = stops[at] ?? circles(run, record)

@@ -1,178 +1,181 @@
 /**
- * Decides, call by call, what may happen: known tool, sound arguments, scopes, precondition, approval. Every attempt logs
- * all three legality results, refused ones included; what is refused gets its answer here and never runs.
+ * Decides, call by call, what may happen: legality, worth, approval. Every attempt is on the record with all three legality
+ * results before anybody is asked about it; what is refused gets its answer here and never runs.
  */
-
-import { hash } from "node:crypto"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
-import type { EventData, TraceInput } from "../../actors/TraceEvent.ts"
+import type { LedgerError } from "../../actors/EffectLedgerError.ts"
+import type { TraceInput } from "../../actors/TraceEvent.ts"
 import type { TraceError } from "../../actors/TraceWriter.ts"
 import { canonical } from "../../tools/JsonText.ts"
 import type { RegisteredTool, ValidatedArguments } from "../../tools/Registry.ts"
-import type { Answer, FailureKind } from "../../tools/ToolCall.ts"
-import { type Decision, mustAsk } from "../Policy.ts"
+import { ask } from "../legality/Approving.ts"
+import { notWorthIt } from "../legality/Choice.ts"
+import { type Legality, legalityOf, unchecked } from "../legality/Legality.ts"
+import { refusalBefore, rememberRefusal, resemblance } from "../legality/Memory.ts"
+import { type Refusal, refusal, reject } from "../legality/Refusal.ts"
+import { gatesOf } from "../Profile.ts"
 import { type CallRecord, type RunContext, toolLabel } from "../RunContext.ts"
 import { acting, committing, type State, type Stop } from "../State.ts"
 
-type Legality = Pick<EventData<"legality_checked">, "schema" | "scopes" | "pre" | "cause">
-type Errors = ReadonlyArray<{ readonly path: string; readonly reason: string }>
-
-const step = (turn: number): string => `model-${turn}`
-
-const legality = (run: RunContext, turn: number, record: CallRecord, found: Legality): TraceInput => ({
-  type: "legality_checked",
-  step: step(turn),
-  phase: "validate",
-  data: {
-    call: record.callId,
-    ordinal: record.proposed.ordinal,
-    tool: toolLabel(run, record.proposed.name),
-    ...found
-  }
-})
-
-const reject = Effect.fnUntraced(function* (
-  run: RunContext,
-  turn: number,
-  record: CallRecord,
-  kind: FailureKind,
-  errors: Errors,
-  before: ReadonlyArray<TraceInput>
-) {
-  const answer: Answer = { ok: false, kind, errors }
-  record.answer = answer
-  run.budget.rejected++
-  const tool = record.proposed.name
-  yield* run.trace.append(...before, {
-    type: "tool_call_rejected",
-    step: step(turn),
-    phase: kind === "refused" ? "approve" : "validate",
+/** The record of an attempt, with what came before it in this run. */
+const legalityEvent = (run: RunContext, record: CallRecord, step: string, found: Legality): TraceInput => {
+  const { cause, pre, schema, scopes, touches } = found
+  const seq = run.trace.length()
+  const before = refusalBefore(run.memory, touches)
+  const tool = record.tool
+  const same =
+    tool === undefined || tool.contract.risk === "read" || found.arguments === undefined || found.inquiry
+      ? undefined
+      : resemblance(run.memory, tool.name, found.arguments.canonical, seq)
+  record.followsRefusal = before !== undefined
+  record.legalitySeq = seq
+  const blocked = (["schema", "scopes", "pre"] as const).filter((gate) => found[gate] === "fail")
+  return {
+    type: "legality_checked",
+    step,
+    phase: "validate",
     data: {
       call: record.callId,
       ordinal: record.proposed.ordinal,
-      tool: toolLabel(run, tool),
-      kind,
-      errors: errors.map(({ path, reason }) => ({ path: run.trace.text(path), reason: run.trace.text(reason) }))
+      tool: toolLabel(run, record.proposed.name),
+      schema,
+      scopes,
+      pre,
+      ...(cause === undefined ? {} : { cause }),
+      blocked_by: blocked,
+      ...(before === undefined ? {} : { follows_refusal_of: before.seq }),
+      ...(same === undefined ? {} : { resembles: same })
     }
-  })
-  run.emit({ _tag: "CallRejected", callId: record.callId, tool, answer })
-})
-
-const unknownTool = (run: RunContext, name: string): Errors => {
-  const names = run.session.registry.tools.map((tool) => tool.name)
-  const known = names.length === 0 ? "no tools are available" : `available tools: ${names.join(", ")}`
-  return [{ path: "name", reason: `there is no tool ${JSON.stringify(name)}; ${known}` }]
+  }
 }
 
-/** Asks about a call that reaches outside. The question and the answer are on the record before anything follows from them. */
-const approve = Effect.fnUntraced(function* (
-  run: RunContext,
-  turn: number,
-  record: CallRecord,
-  tool: RegisteredTool,
-  args: ValidatedArguments
-): Effect.fn.Return<Decision, TraceError> {
-  if (!mustAsk(tool.contract.risk)) return "allow"
-  const digest = hash("sha256", canonical([tool.name, args.raw]))
-  const about = { call: record.callId, tool: tool.name, digest: run.trace.digest(digest) }
-  const { approver } = run.settings
-  const point = run.point
-  run.point = "awaiting-approval"
-  yield* run.trace.append({ type: "approval_requested", step: step(turn), phase: "approve", data: about })
-  const decision = yield* approver.decide({
-    callId: record.callId,
-    tool: tool.name,
-    risk: tool.contract.risk,
-    arguments: args.effective,
-    digest
-  })
-  run.point = point
-  const data = { ...about, decision, by: approver.name }
-  yield* run.trace.append({ type: "approval_decided", step: step(turn), phase: "approve", data })
-  return decision
-})
+const turnedDown = (reason: string | undefined): Refusal =>
+  reason === undefined
+    ? refusal("refused", "approval", "the policy of this run does not allow this call; nothing was executed")
+    : refusal("refused", "approval", `this call was turned down, nothing was executed: ${reason}`)
 
-const refusal: Errors = [{ path: "", reason: "the policy of this run does not allow this call; nothing was executed" }]
+const onlyFirst = refusal(
+  "not_executed",
+  "parse",
+  "only the first call of a turn is executed; send the next call in a turn of its own"
+)
 
-/** One call to its verdict. Returns a reason to stop when the call itself ends the run. */
-const admit = Effect.fnUntraced(function* (
-  run: RunContext,
-  turn: number,
-  record: CallRecord
-): Effect.fn.Return<Stop | undefined, TraceError> {
-  const { arguments: args, name, ordinal } = record.proposed
-  const unchecked = (cause: string): Legality => ({
-    schema: "not_evaluated",
-    scopes: "not_evaluated",
-    pre: "not_evaluated",
-    cause
-  })
-  if (run.settings.calls === "single" && ordinal > 0) {
-    const errors = [
-      { path: "", reason: "only the first call of a turn is executed; send the next call in a turn of its own" }
-    ]
-    yield* reject(run, turn, record, "not_executed", errors, [
-      legality(run, turn, record, unchecked("single_call_policy"))
-    ])
-    return undefined
-  }
-  const tool = run.session.registry.get(name)
-  if (tool === undefined) {
-    const events = [legality(run, turn, record, unchecked("unknown_tool"))]
-    yield* reject(run, turn, record, "unknown_tool", unknownTool(run, name), events)
-    return undefined
-  }
-  record.tool = tool
-  const checked = tool.check(args)
-  if (Result.isFailure(checked)) {
-    const found = { schema: "fail", scopes: "not_evaluated", pre: "not_evaluated", cause: "invalid_arguments" } as const
-    const errors = checked.failure.map(({ path, reason }) => ({ path, reason }))
-    yield* reject(run, turn, record, "invalid_arguments", errors, [legality(run, turn, record, found)])
-    return undefined
-  }
-  record.arguments = checked.success
-  const legal = legality(run, turn, record, { schema: "pass", scopes: "pass", pre: "pass" })
-  const decision = yield* approve(run, turn, record, tool, checked.success)
-  if (decision === "deny") {
-    yield* reject(run, turn, record, "refused", refusal, [legal])
-    return undefined
-  }
-  const { effective, raw } = checked.success
-  run.trace.note(legal, {
+const tried: Refusal = refusal(
+  "dry_run",
+  "execution",
+  "this is a dry run: the call is legal and was not executed; go on as if you could not know its result"
+)
+
+/** A dry run performs no effect, and asks for none that may be under way. */
+const onlyTried = (run: RunContext, tool: RegisteredTool): boolean =>
+  run.settings.gates.dryRun && tool.contract.risk !== "read"
+
+/** Is somebody asked? A call that does again what was refused always is, whatever its own risk. */
+const mustAsk = (run: RunContext, record: CallRecord, tool: RegisteredTool): boolean =>
+  gatesOf(run.settings.gates.profile, tool.contract).approve ||
+  (record.followsRefusal === true && tool.contract.risk !== "read")
+
+const validated = (run: RunContext, record: CallRecord, tool: RegisteredTool, args: ValidatedArguments, step: string) =>
+  run.trace.note({
     type: "tool_call_validated",
-    step: step(turn),
+    step,
     phase: "validate",
     data: {
       call: record.callId,
       tool: tool.name,
       risk: tool.contract.risk,
-      arguments: run.trace.json(raw),
-      ...(effective === raw ? {} : { effective: run.trace.json(effective) })
+      arguments: run.trace.json(args.raw),
+      ...(args.effective === args.raw ? {} : { effective: run.trace.json(args.effective) })
     }
   })
-  if (decision === "suspend") return { _tag: "AwaitingApproval", callId: record.callId }
-  if (!tool.contract.asksUser) return undefined
-  const question = effective["question"]
-  return { _tag: "NeedsInput", question: typeof question === "string" ? question : canonical(effective) }
+
+/** A legal call that nobody has decided about yet. */
+const decide = Effect.fnUntraced(function* (
+  run: RunContext,
+  record: CallRecord,
+  tool: RegisteredTool,
+  args: ValidatedArguments,
+  touches: Legality["touches"],
+  step: string
+): Effect.fn.Return<"admitted" | "refused" | "suspended", TraceError> {
+  const unworthy = yield* notWorthIt(run, record, tool, args, step)
+  if (unworthy !== undefined) {
+    yield* reject(run, step, record, unworthy)
+    return "refused"
+  }
+  if (onlyTried(run, tool)) {
+    yield* reject(run, step, record, tried)
+    return "refused"
+  }
+  if (!mustAsk(run, record, tool)) return "admitted"
+  const { decision, reason } = yield* ask(run, record, tool, args, step)
+  if (decision === "suspend") return "suspended"
+  if (decision === "allow") return "admitted"
+  rememberRefusal(run.memory, tool.name, touches, record.legalitySeq ?? 0)
+  yield* reject(run, step, record, turnedDown(reason))
+  return "refused"
 })
+
+/** One call to its verdict. Returns a reason to stop when the call itself ends the run. */
+const admit = Effect.fnUntraced(function* (
+  run: RunContext,
+  step: string,
+  record: CallRecord
+): Effect.fn.Return<Stop | undefined, TraceError | LedgerError> {
+  const { name, ordinal } = record.proposed
+  if (run.settings.calls === "single" && ordinal > 0) {
+    const event = legalityEvent(run, record, step, unchecked("single_call_policy"))
+    yield* reject(run, step, record, onlyFirst, event)
+    return undefined
+  }
+  const tool = run.session.registry.get(name)
+  if (tool !== undefined) record.tool = tool
+  const found = yield* legalityOf(run, record)
+  const event = legalityEvent(run, record, step, found)
+  if (found.refusal !== undefined) {
+    if (found.refusal.kind === "unauthorized") rememberRefusal(run.memory, name, found.touches, record.legalitySeq ?? 0)
+    yield* reject(run, step, record, found.refusal, event)
+    return undefined
+  }
+  const args = found.arguments
+  if (tool === undefined || args === undefined)
+    return yield* Effect.die(new Error(`${record.callId}: legal, but of what?`))
+  record.arguments = args
+  record.touches = found.touches
+  record.inquiry = found.inquiry
+  run.trace.note(event)
+  if (found.inquiry && onlyTried(run, tool)) {
+    yield* reject(run, step, record, tried)
+    return undefined
+  }
+  const decision = found.inquiry ? "admitted" : yield* decide(run, record, tool, args, found.touches, step)
+  if (decision === "refused") return undefined
+  validated(run, record, tool, args, step)
+  if (decision === "suspended") return { _tag: "AwaitingApproval", callId: record.callId }
+  if (!tool.contract.asksUser) return undefined
+  const question = args.effective["question"]
+  return { _tag: "NeedsInput", question: typeof question === "string" ? question : canonical(args.effective) }
+})
+
+/** Refused for something the model can do better. */
+const isMistake = ({ answer }: CallRecord): boolean => answer !== undefined && !answer.ok && answer.kind !== "dry_run"
 
 export const admitting = Effect.fnUntraced(function* (
   run: RunContext,
   turn: number
-): Effect.fn.Return<State, TraceError> {
+): Effect.fn.Return<State, TraceError | LedgerError> {
   run.point = "between-calls"
   const records = run.open?.records ?? []
-  let refused = 0
+  let mistakes = 0
   for (const record of records) {
     // Known from before the run was resumed.
     if (record.answer !== undefined) continue
-    const stop = yield* admit(run, turn, record)
+    const stop = yield* admit(run, `model-${turn}`, record)
     if (stop !== undefined) return committing(turn, stop)
-    if (record.answer !== undefined) refused++
+    if (isMistake(record)) mistakes++
   }
   if (records.some((record) => record.answer === undefined)) return acting(turn)
-  if (refused < records.length) return committing(turn)
+  if (mistakes < records.length) return committing(turn)
   run.budget.repairs++
   return run.budget.repairs > run.settings.limits.repairs
     ? committing(turn, { _tag: "Limit", kind: "repairs" })

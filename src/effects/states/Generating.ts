@@ -6,13 +6,13 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
+import { LedgerError } from "../../actors/EffectLedgerError.ts"
 import type { EventData, Role, TraceInput } from "../../actors/TraceEvent.ts"
 import { TraceError } from "../../actors/TraceWriter.ts"
 import type { Action } from "../../engine/codecs/Codec.ts"
 import { opensReasoning } from "../../engine/codecs/Thinking.ts"
 import { EngineError } from "../../engine/EngineError.ts"
-import type { EndReason, GenerationEvent, TurnRequest, TurnUsage } from "../../engine/Generation.ts"
-import type { CallGrammar } from "../../engine/Grammar.ts"
+import type { EndReason, GenerationEvent, TurnUsage } from "../../engine/Generation.ts"
 import type { Segment, Span } from "../../engine/Prompt.ts"
 import {
   type CallRecord,
@@ -24,9 +24,10 @@ import {
   type RunContext,
   round3
 } from "../RunContext.ts"
-import { seedOf } from "../Seeds.ts"
+import { sampleTurns } from "../Sampling.ts"
 import { admitting, committing, done, type State } from "../State.ts"
 import { TurnReader } from "../TurnReader.ts"
+import { requestOf } from "../TurnRequest.ts"
 
 interface Finished {
   readonly attempt: number
@@ -41,24 +42,6 @@ interface Concluded {
   readonly span: Span
 }
 
-/** The grammar of calls, told where reasoning stands in this turn. */
-const grammarOf = (run: RunContext, grammar: CallGrammar): CallGrammar => {
-  const tags = run.session.codec.reasoning
-  if (tags === undefined) return grammar
-  const opened = opensReasoning(run.session.codec, openingOptions(run))
-  return { ...grammar, reasoning: { open: tags.open, close: tags.close, opened } }
-}
-
-/** What reasoning may cost in this turn, where that is limited. A turn that goes on has its reasoning behind it. */
-const budgetOf = (run: RunContext, attempt: number): Pick<TurnRequest, "thinking"> => {
-  const { codec } = run.session
-  const { thinkTokens } = run.settings.limits
-  if (codec.reasoning === undefined || thinkTokens === Infinity || attempt > 0) return {}
-  const { close, open } = codec.reasoning
-  const opened = opensReasoning(codec, openingOptions(run))
-  return { thinking: { open, close, opened, maxTokens: thinkTokens } }
-}
-
 /** Streams one engine turn to its end. */
 const stream = Effect.fnUntraced(function* (
   run: RunContext,
@@ -67,9 +50,7 @@ const stream = Effect.fnUntraced(function* (
   opening: ReadonlyArray<Segment>,
   reader: TurnReader
 ) {
-  const { limits, sampling } = run.settings
-  const grammar = run.constraint === undefined ? undefined : grammarOf(run, run.constraint.grammar)
-  const seed = seedOf(sampling.seed, turn, attempt)
+  const request = requestOf(run, turn, 2 * run.sampled + attempt, attempt > 0)
   const step = `model-${turn}`
   let finished: Finished | undefined
   const committed_len = yield* run.session.context.length
@@ -77,7 +58,14 @@ const stream = Effect.fnUntraced(function* (
   yield* run.trace.append({
     type: "model_call_started",
     step,
-    data: { turn, attempt, seed, max_tokens: limits.outputTokens, committed_len, constrained: grammar !== undefined }
+    data: {
+      turn,
+      attempt,
+      seed: request.sampling.seed,
+      max_tokens: request.maxTokens,
+      committed_len,
+      constrained: request.grammar !== undefined
+    }
   })
   const receive = (event: GenerationEvent): Effect.Effect<void, TraceError> => {
     if (event._tag === "Prefill") {
@@ -95,13 +83,6 @@ const stream = Effect.fnUntraced(function* (
     const count = event.tokens.length
     const data = run.trace.options.content ? { count, ids: event.tokens, text: event.text } : { count }
     return run.trace.append({ type: "generation_token", step, phase: "decode", data })
-  }
-  const request = {
-    maxTokens: limits.outputTokens,
-    sampling: { ...sampling, seed },
-    stops: run.session.codec.stops,
-    ...(grammar === undefined ? {} : { grammar }),
-    ...budgetOf(run, attempt)
   }
   yield* Stream.runForEach(run.session.context.turn(opening, request), receive)
   if (finished === undefined) {
@@ -142,6 +123,7 @@ const mayContinue = Effect.fnUntraced(function* (run: RunContext, action: Action
 /** The speculative part: one engine turn, or two when the first was a plain answer cut by the token limit. */
 const speculate = Effect.fnUntraced(function* (run: RunContext, turn: number, reader: TurnReader) {
   const opening = run.session.codec.opening(openingOptions(run))
+  run.sampled = yield* sampleTurns(run, turn, opening)
   const first = yield* stream(run, turn, 0, opening, reader)
   const action = reader.end(first.reason)
   const size = first.reason === "length" ? yield* run.session.context.measure(opening) : 0
@@ -152,17 +134,19 @@ const speculate = Effect.fnUntraced(function* (run: RunContext, turn: number, re
   return { action: reader.end(last.reason), last }
 })
 
-const reasonOf = (run: RunContext, cause: Cause.Cause<EngineError | TraceError>) => {
+const reasonOf = (run: RunContext, cause: Cause.Cause<EngineError | TraceError | LedgerError>) => {
   if (Cause.hasDies(cause)) return "defect"
   if (Cause.hasInterrupts(cause)) return run.stopRequest?._tag === "Limit" ? "limit" : "cancelled"
-  return Cause.squash(cause) instanceof TraceError ? "trace_error" : "engine_error"
+  const error = Cause.squash(cause)
+  if (error instanceof LedgerError) return "ledger_error"
+  return error instanceof TraceError ? "trace_error" : "engine_error"
 }
 
 const rolledBack = Effect.fnUntraced(function* (
   run: RunContext,
   turn: number,
   reader: TurnReader,
-  cause: Cause.Cause<EngineError | TraceError>
+  cause: Cause.Cause<EngineError | TraceError | LedgerError>
 ) {
   // An engine that is gone cannot roll back and has nothing left to roll back; one that breaks does so after the record.
   const rolled = yield* Effect.exit(run.session.context.rollback)
@@ -229,7 +213,27 @@ const record = (run: RunContext, turn: number, reader: TurnReader, concluded: Co
     step: `model-${turn}`,
     data: { role, span: [span.start, span.end], committed_len: span.end }
   })
+  if (action._tag === "Malformed") run.trace.note(malformedAttempt(turn, action))
 }
+
+/** Text that was to be a call and is none counts as an attempt like any other: the first test stopped it. */
+const malformedAttempt = (turn: number, { ordinal = 0 }: Extract<Action, { _tag: "Malformed" }>): TraceInput => ({
+  type: "legality_checked",
+  step: `model-${turn}`,
+  phase: "validate",
+  data: {
+    call: `call-${turn}-${ordinal}`,
+    ordinal,
+    tool: "",
+    schema: "fail",
+    scopes: "not_evaluated",
+    pre: "not_evaluated",
+    cause: "malformed",
+    blocked_by: ["schema"],
+    class: "schema",
+    stage: "parse"
+  }
+})
 
 /** What a kept turn is owed: an answer to each of its calls, or feedback. It is owed whether or not the turn gets on the record. */
 const owed = (turn: number, action: Action): OpenTurn | undefined => {
@@ -238,7 +242,9 @@ const owed = (turn: number, action: Action): OpenTurn | undefined => {
     const answer = { ok: false, kind: "malformed_call", errors: [{ path: "", reason: action.reason }] } as const
     return { turn, records: [], feedback: { code: action.code, answer } }
   }
-  const records = action.calls.map((proposed): CallRecord => ({ callId: `call-${turn}-${proposed.ordinal}`, proposed }))
+  const records = action.calls.map(
+    (proposed): CallRecord => ({ callId: `call-${turn}-${proposed.ordinal}`, turn, proposed })
+  )
   return { turn, records }
 }
 
@@ -292,5 +298,8 @@ const generate = Effect.fnUntraced(function* (run: RunContext, turn: number, res
   return follow(run, turn, concluded)
 })
 
-export const generating = (run: RunContext, turn: number): Effect.Effect<State, EngineError | TraceError> =>
+export const generating = (
+  run: RunContext,
+  turn: number
+): Effect.Effect<State, EngineError | TraceError | LedgerError> =>
   Effect.uninterruptibleMask((restore) => generate(run, turn, restore))

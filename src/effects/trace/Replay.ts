@@ -26,8 +26,12 @@ import { Approval } from "../Policy.ts"
 import { type Control, execute, type RunOptions } from "../Run.ts"
 import type { Session } from "../RunContext.ts"
 import { open } from "../Session.ts"
+import { clockOf, gatesOf } from "./ReplayGates.ts"
+import { ledger } from "./ReplayLedger.ts"
 import { playback } from "./ReplayModel.ts"
+import { type Published, pool } from "./ReplayPool.ts"
 import { type Divergence, type Ending, type StoppedAt, Tape } from "./ReplayTape.ts"
+import { recorded } from "./ReplayTerms.ts"
 import * as ReplayTools from "./ReplayTools.ts"
 import type { TraceRecord } from "./TraceReader.ts"
 
@@ -61,6 +65,7 @@ interface Recording {
   readonly codec: string
   readonly codecReason: string
   readonly policy: string
+  readonly gates: unknown
   readonly identity: ModelIdentity
   readonly options: RunOptions
   readonly limits: Limits
@@ -76,13 +81,14 @@ const limitsOf = (recorded: TraceRecord["data"][string]): Limits => {
   return Object.fromEntries(named.map((name) => [name, known[name] ?? Infinity])) as unknown as Limits
 }
 
+/** `gates` as provenance says them; they are made when there is a tape. */
 const takeApart = (
   started: TraceRecord,
   provenance: TraceRecord,
   records: ReadonlyArray<TraceRecord>
 ): Omit<Recording, "past"> => {
   const { calls, limits, task } = started.data
-  const { codec, codec_reason, model, policy, profile, sampling, system } = provenance.data
+  const { codec, codec_reason, gates, model, policy, profile, sampling, system } = provenance.data
   const { constrained = false, thinking } = (profile ?? {}) as {
     readonly thinking?: boolean | null
     readonly constrained?: boolean
@@ -94,6 +100,7 @@ const takeApart = (
     codec: String(codec),
     codecReason: String(codec_reason),
     policy: String(policy),
+    gates,
     identity: model as ModelIdentity,
     limits: limitsOf(limits),
     options: {
@@ -148,17 +155,6 @@ const read = (records: ReadonlyArray<TraceRecord>, replaying: ReplayOptions): Ef
   return Effect.map(pastOf(records, replaying), (past) => ({ ...takeApart(started, provenance, records), past }))
 }
 
-/** No time passes: what a clock caused is on the record. */
-const frozen: Clock.Clock = {
-  currentTimeMillisUnsafe: () => 0,
-  currentTimeMillis: Effect.succeed(0),
-  currentTimeNanosUnsafe: () => 0n,
-  currentTimeNanos: Effect.succeed(0n),
-  monotonicTimeNanosUnsafe: () => 0n,
-  monotonicTimeNanos: Effect.succeed(0n),
-  sleep: () => Effect.never
-}
-
 const identical = <A>(value: A): A => value
 
 /** A write that failed in the recorded run fails again. */
@@ -195,24 +191,25 @@ const controlOf = (tape: Tape, past: Control["past"]): Control => ({
 
 /** The run again, against the tape. */
 const again = Effect.fnUntraced(function* (recording: Recording, tape: Tape, tools: Registry) {
-  const { codec, codecReason, identity, limits, options, past, policy, runId, system, task } = recording
-  const named = { tools, codec, ...(system === "" ? {} : { system }) }
+  const { codec, codecReason, gates, identity, limits, past, policy, runId, system, task } = recording
+  const options = { ...recording.options, gates: gatesOf(tape, gates) }
+  const named = { tools: recorded(tape, tools), codec, ...(system === "" ? {} : { system }) }
   const opened: Session = yield* open(named).pipe(
     Effect.provideService(Model, { ...noModel, identity }),
     Effect.mapError((error: EngineError) => new ReplayError({ message: error.message }))
   )
   const model = playback(tape, opened.codec, identity, limits.outputTokens)
   const context = yield* Effect.orDie(model.session)
-  const published: ReplayTools.Published = new WeakMap()
+  const published: Published = new WeakMap()
   const memory = Context.get(yield* Layer.build(ArtifactStore.layerMemory), ArtifactStore.ArtifactStore)
   const services = Context.empty().pipe(
-    Context.add(ToolPool, ReplayTools.pool(tape, published)),
+    Context.add(ToolPool, pool(tape, published)),
     Context.add(ArtifactStore.ArtifactStore, ReplayTools.artifacts(tape, published, memory)),
-    Context.add(EffectLedger, ReplayTools.ledger(tape)),
+    Context.add(EffectLedger, ledger(tape)),
     Context.add(Ids, Ids.of({ run: Effect.succeed(runId) })),
     Context.add(TraceWriter, TraceWriter.of({ open: (_runId, options) => Effect.succeed(trace(tape, options)) })),
     Context.add(Approval, ReplayTools.approver(tape, policy)),
-    Context.add(Clock.Clock, frozen)
+    Context.add(Clock.Clock, clockOf(tape, tools))
   )
   const session: Session = { ...opened, codecReason, context }
   // A defect that is on the record is one of this run too; any other shows in the events.

@@ -21,6 +21,8 @@ export interface ReplayCallsOptions {
   readonly mayRun?: (tool: RegisteredTool) => boolean
   /** Why calls of this tool cannot be compared here, for example because they read what is not there. */
   readonly lacks?: (tool: RegisteredTool) => string | undefined
+  /** Why an outcome that is not the recorded one says nothing, for example because what it needed is not there. */
+  readonly unanswered?: (outcome: ToolOutcome) => string | undefined
   /** Time for one call in milliseconds, at most what it had when it was recorded. Default 60 000. */
   readonly deadlineMillis?: number
 }
@@ -31,11 +33,12 @@ export type CallVerdict = {
   readonly tool: string
   /** The tool is not the one of the record (its definition or contract is another). */
   readonly changed: boolean
-} & (
+} & Found
+
+type Found =
   | { readonly _tag: "Match" }
   | { readonly _tag: "Mismatch"; readonly path: string; readonly recorded: unknown; readonly replayed: unknown }
   | { readonly _tag: "Skipped"; readonly reason: string }
-)
 
 export interface ReplayCallsReport {
   /** Skipped calls are no mismatch; where all are skipped, or there are none, there is nothing to compare. */
@@ -57,6 +60,7 @@ const notRepeatable: Readonly<Record<string, string>> = {
 
 const unexecuted: Readonly<Record<string, string>> = {
   rejected: "it was rejected and never ran",
+  malformed: "it never became a call",
   denied: "it was denied and never ran",
   "known from before": "the ledger knew its outcome and nothing ran",
   "asks the user": "it asks the user and is never executed",
@@ -129,18 +133,22 @@ const hashOnRecord = (run: TraceRun, name: string): unknown => {
 const again = Effect.fnUntraced(function* (
   call: TraceCall,
   { arguments: args, deadlineMillis, tool }: Prepared,
-  settings: ToolSettings
-) {
+  { settings, unanswered }: ReplayCallsOptions
+): Effect.fn.Return<Found, never, ToolPool> {
   const checked = isObject(args) ? tool.check(args) : undefined
   if (checked === undefined || Result.isFailure(checked)) {
     const reasons =
       checked === undefined ? ["the arguments are not an object"] : checked.failure.map(({ reason }) => reason)
-    return { path: "arguments", recorded: "valid", replayed: reasons.join("; ") }
+    return { _tag: "Mismatch", path: "arguments", recorded: "valid", replayed: reasons.join("; ") }
   }
   const pool = yield* ToolPool
   const outcome = yield* pool.run({ callId: call.id, tool, arguments: checked.success, deadlineMillis, settings })
   const [found] = apart("", recordedOf(call), saidBy(outcome), { sameKey: false })
-  return found === undefined ? undefined : { path: found.path, recorded: found.a, replayed: found.b }
+  if (found === undefined) return { _tag: "Match" }
+  const reason = unanswered?.(outcome)
+  return reason === undefined
+    ? { _tag: "Mismatch", path: found.path, recorded: found.a, replayed: found.b }
+    : { _tag: "Skipped", reason }
 })
 
 const judge = Effect.fnUntraced(function* (
@@ -154,8 +162,7 @@ const judge = Effect.fnUntraced(function* (
   const known = options.tools.get(name)
   const about = { call: call.id, tool: name, changed: hash !== undefined && known !== undefined && hash !== known.hash }
   if (Result.isFailure(prepared)) return { ...about, _tag: "Skipped", reason: prepared.failure }
-  const found = yield* again(call, prepared.success, options.settings)
-  return found === undefined ? { ...about, _tag: "Match" } : { ...about, _tag: "Mismatch", ...found }
+  return { ...about, ...(yield* again(call, prepared.success, options)) }
 })
 
 /** Executes every call that can be, one after another in the order they were written. */

@@ -69,6 +69,11 @@ class Playback {
     return Stream.suspend(() => {
       const said = this.#tape.tokens().map(piece)
       const next = this.#tape.next()?.record
+      // A turn that was only sampled is recorded when it has ended.
+      if (next?.event_type === "candidate_sampled") {
+        const sample: GenerationEvent = { _tag: "Piece", text: String(next.data["text"]), tokens: [] }
+        return Stream.fromArray(sample.text === "" ? [endOf(next)] : [sample, endOf(next)])
+      }
       if (next?.event_type !== "model_call_finished") {
         return Stream.concat(Stream.fromArray(said), Stream.fromEffect(this.#tape.interruption("model_call_finished")))
       }

@@ -121,6 +121,16 @@ export class Tape {
     return at < 0 ? undefined : { at, record: this.records[at]! }
   }
 
+  /** The first event from here on of which this holds. */
+  readonly coming = (holds: (record: TraceRecord) => boolean): TraceRecord | undefined => {
+    for (let at = this.#at; at < this.records.length; at++) if (holds(this.records[at]!)) return this.records[at]
+    return undefined
+  }
+
+  /** Where an event is; without one, the end of the record. */
+  readonly placeOf = (record: TraceRecord | undefined): number =>
+    record === undefined ? this.records.length : this.records.indexOf(record)
+
   /** The tokens generated from here on, as far as they were recorded one by one. */
   readonly tokens = (): ReadonlyArray<TraceRecord> => {
     const end = this.next()?.at ?? this.records.length

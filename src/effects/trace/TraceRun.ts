@@ -54,6 +54,7 @@ export type Fate =
   | "succeeded"
   | "failed"
   | "rejected"
+  | "malformed"
   | "denied"
   | "known from before"
   | "asks the user"
@@ -70,6 +71,7 @@ const asks = (call: TraceCall, { calls, terminal }: Pick<TraceRun, "calls" | "te
 
 /** @param run the call's, which shows why it was left */
 export const fateOf = (call: TraceCall, run: Pick<TraceRun, "calls" | "terminal">): Fate => {
+  if (eventOf(call, "legality_checked")?.data["cause"] === "malformed") return "malformed"
   const finished = eventOf(call, "tool_execution_finished")
   if (finished !== undefined) return finished.data["ok"] === true ? "succeeded" : "failed"
   const rejected = eventOf(call, "tool_call_rejected")

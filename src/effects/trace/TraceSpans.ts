@@ -157,6 +157,9 @@ class Spans {
     const marked = new Set([
       "tool_call_rejected",
       "approval_decided",
+      "retry_scheduled",
+      "effect_probed",
+      "effect_escalated",
       "late_outcome",
       "call_skipped",
       "turn_rolled_back"
@@ -164,7 +167,20 @@ class Spans {
     return this.#run.records
       .filter(({ event_type: type }) => marked.has(type))
       .map((record) => {
-        const { by, call, decision, kind, ok, reason, tool } = record.data
+        const {
+          attempt,
+          by,
+          call,
+          class: failure,
+          decision,
+          delay_ms,
+          found,
+          kind,
+          ok,
+          reason,
+          stage,
+          tool
+        } = record.data
         return {
           name: `writ.${record.event_type}`,
           timeUnixNano: this.#nanos(record),
@@ -172,6 +188,11 @@ class Spans {
             "gen_ai.tool.call.id": call,
             "gen_ai.tool.name": tool,
             "writ.kind": kind,
+            "writ.class": failure,
+            "writ.stage": stage,
+            "writ.attempt": attempt,
+            "writ.delay_ms": delay_ms,
+            "writ.found": found,
             "writ.decision": decision,
             "writ.by": by,
             "writ.ok": ok,
@@ -221,7 +242,8 @@ class Spans {
     const started = eventOf(call, "tool_execution_started")
     if (started === undefined) return []
     const finished = eventOf(call, "tool_execution_finished")
-    const { effect, failure_kind, ok, payload, payload_bytes } = data(finished)
+    const { class: failure, effect, failure_kind, ok, payload, payload_bytes, stage } = data(finished)
+    const { evidence, status } = data(eventOf(call, "effect_settled"))
     const validated = eventOf(call, "tool_call_validated")
     const error = finished === undefined ? "unfinished" : ok === true ? undefined : String(failure_kind ?? "unknown")
     const values = {
@@ -235,6 +257,11 @@ class Spans {
       "writ.risk": validated?.data["risk"],
       "writ.fate": fateOf(call, this.#run),
       "writ.effect": effect,
+      "writ.class": failure,
+      "writ.stage": stage,
+      "writ.attempts": call.events.filter(({ event_type: type }) => type === "effect_intent").length || undefined,
+      "writ.status": status,
+      "writ.evidence": (evidence as Attributes | undefined)?.["source"],
       "writ.result_bytes": payload_bytes,
       "writ.artifacts": call.events
         .filter(({ event_type: type }) => type === "artifact_written")

@@ -31,6 +31,8 @@ export interface RunStats {
   readonly failures: Counts
   /** Calls that never ran by kind, and malformed turns by code. */
   readonly rejections: Counts
+  /** Failed attempts of all kinds by their class, from the closed table; those of traces that name none are not counted. */
+  readonly classes: Counts
   /** What a failed run failed of. */
   readonly failedOf: string | undefined
   readonly unreadable: number
@@ -52,6 +54,7 @@ export class RunCounter {
   readonly #tools: Array<number> = []
   readonly #failures = bare()
   readonly #rejections = bare()
+  readonly #classes = bare()
   #prefill = 0
   #decode = 0
   #total: number | undefined
@@ -75,6 +78,8 @@ export class RunCounter {
       // Ember says the same again as a rejection, and names the action otherwise.
       count(this.#rejections, data["code"] ?? "malformed")
     }
+    const failed = type === "tool_execution_finished" || type === "tool_call_rejected" || type === "legality_checked"
+    if (failed && typeof data["class"] === "string") count(this.#classes, data["class"])
     if (typeof data["total_ms"] === "number") this.#total = data["total_ms"]
     if (type === "run_failed") this.#failedOf = typeof data["class"] === "string" ? data["class"] : "unknown"
   }
@@ -100,6 +105,7 @@ export class RunCounter {
       decodeMillis: this.#decode,
       failures: this.#failures,
       rejections: this.#rejections,
+      classes: this.#classes,
       failedOf: this.#failedOf,
       unreadable: this.unreadable
     }
@@ -134,6 +140,7 @@ export interface Stats {
   readonly failedOf: Counts
   readonly failures: Counts
   readonly rejections: Counts
+  readonly classes: Counts
   readonly turns: number
   readonly calls: number
   readonly artifacts: number
@@ -169,6 +176,7 @@ export const statsOf = (runs: ReadonlyArray<RunStats>): Stats => {
     failedOf: tally(runs.flatMap(({ failedOf }) => failedOf ?? [])),
     failures: added(runs.map(({ failures }) => failures)),
     rejections: added(runs.map(({ rejections }) => rejections)),
+    classes: added(runs.map(({ classes }) => classes)),
     turns: sum((run) => run.turns),
     calls: sum((run) => run.calls),
     artifacts: sum((run) => run.artifacts),

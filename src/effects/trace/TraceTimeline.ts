@@ -108,6 +108,60 @@ const parsed = (data: Data): Words | undefined => {
   return ["calls", join(show(data["count"]), show(data["text"]))]
 }
 
+const afterWords = (after: unknown): string =>
+  ({ approval: "the approval", calls: "other calls", queue: "waiting in line", backoff: "a wait" })[show(after)] ??
+  show(after)
+
+const tries = (attempts: unknown): string =>
+  Array.isArray(attempts) && attempts.length !== 1 ? `${attempts.length} tries` : "one try"
+
+const stageOf = (data: Data): string => {
+  const [kind, stage] = [show(data["class"]), show(data["stage"])]
+  return kind === "" || stage === "" ? "" : `${kind}, by ${stage}`
+}
+
+const judgedBy = ({ evidence }: Data): string => {
+  const { describes, source } = Object(evidence) as Data
+  return source === undefined ? "" : `success is judged by ${show(source)}: ${show(describes)}`
+}
+
+/** What is illegal, or stands out; legal calls have a row of their own. */
+const checked = (data: Data): Words | undefined => {
+  const { blocked_by: blocked, cause, follows_refusal_of: refusal, resembles } = data
+  const notes = [
+    ...(refusal === undefined ? [] : [`follows the refusal at ${show(refusal)}`]),
+    ...(resembles === undefined ? [] : [`resembles the proposal at ${show(resembles)}`])
+  ]
+  if (cause === "superseded_by_ledger")
+    return ["known key", join(show(data["tool"]), "the ledger has this attempt", ...notes)]
+  const failed = Array.isArray(blocked) && blocked.length > 0 ? `blocked by ${blocked.map(show).join(", ")}` : ""
+  if (failed === "" && cause === undefined) {
+    return notes.length === 0 ? undefined : ["notice", join(show(data["tool"]), ...notes)]
+  }
+  return ["not legal", join(show(data["tool"]), show(cause), failed, ...notes), "bad"]
+}
+
+const scored = (data: Data): Words => {
+  const candidates = Array.isArray(data["candidates"]) ? (data["candidates"] as ReadonlyArray<Data>) : []
+  const { call, chosen } = data
+  const worth = candidates.map(({ id, score }) => `${show(id)} ${score === null ? "forbidden" : show(score)}`)
+  const lost = call !== undefined && chosen !== call
+  return [
+    lost ? "NOT CHOSEN" : "weighed",
+    join(`${show(chosen) || "nothing"} is best`, worth.join(", ")),
+    lost ? "bad" : "plain"
+  ]
+}
+
+const settled = (data: Data): Words => {
+  const { source, seen } = Object(data["evidence"]) as Data
+  const evidence = source === undefined ? "" : `by ${show(source)}${seen === undefined ? "" : `: ${show(seen)}`}`
+  const status = show(data["status"] ?? data["outcome"])
+  const before = data["replayed"] === true ? "known from before" : ""
+  const detail = join(show(data["tool"]), status, evidence, before)
+  return data["outcome"] === "unknown" ? ["settled", detail, "bad"] : ["settled", detail]
+}
+
 /** Words for each event; `undefined` leaves it out. */
 const words: Readonly<Record<string, (record: TraceRecord) => Words | undefined>> = {
   run_started: ({ data }) => ["run start", show(data["task"])],
@@ -120,23 +174,61 @@ const words: Readonly<Record<string, (record: TraceRecord) => Words | undefined>
   session_state_changed: () => undefined,
   model_call_started: (record) => [`${turn(record)} start`, "", "quiet"],
   generation_token: () => undefined,
+  candidate_sampled: (record) => [
+    "sampled",
+    join(`${turn(record)}, ${show(record.data["id"])}`, show(record.data["action"]), show(record.data["text"])),
+    "quiet"
+  ],
   model_call_finished: spoke,
   turn_rolled_back: ({ data }) => ["rolled back", show(data["reason"]), "bad"],
   assistant_action_parsed: ({ data }) => parsed(data),
-  legality_checked: ({ data }) =>
-    data["cause"] === undefined ? undefined : ["not legal", join(show(data["tool"]), show(data["cause"])), "bad"],
+  legality_checked: ({ data }) => checked(data),
+  precondition_checked: ({ data }) => {
+    const again = join(show(data["tool"]), `precondition looked at again after ${afterWords(data["after"])}`)
+    return data["pre"] === "fail" ? ["NOT READY", again, "bad"] : ["still ready", again, "quiet"]
+  },
+  proposal_scored: ({ data }) => scored(data),
   tool_call_validated: ({ data }) => ["call", join(show(data["tool"]), show(data["arguments"]))],
   tool_call_rejected: ({ data }) => [
     "REJECTED",
-    join(show(data["tool"]), `[${show(data["kind"])}]`, problems(data)),
+    join(show(data["tool"]), `[${show(data["kind"])}]`, stageOf(data), problems(data), show(data["hint"])),
     "bad"
   ],
-  approval_requested: ({ data }) => ["ask", `may ${show(data["tool"])} run?`],
-  approval_decided: ({ data }) => ["decided", `${show(data["decision"])} by ${show(data["by"])}`],
-  effect_intent: ({ data }) => ["intent", join(show(data["tool"]), show(data["mode"]))],
-  effect_settled: ({ data }) => [
-    "settled",
-    join(show(data["tool"]), show(data["outcome"]), data["replayed"] === true ? "known from before" : "")
+  approval_requested: ({ data }) => ["ask", join(`may ${show(data["tool"])} run?`, judgedBy(data))],
+  approval_decided: ({ data }) => [
+    "decided",
+    join(`${show(data["decision"])} by ${show(data["by"])}`, data["expired"] === true ? "too late to count" : "")
+  ],
+  effect_intent: ({ data }) => [
+    num(data["attempt"]) > 1 ? "try again" : "intent",
+    join(
+      show(data["tool"]),
+      show(data["mode"]),
+      num(data["attempt"]) > 1 ? `try ${show(data["attempt"])}` : "",
+      data["compensates"] === undefined ? "" : `undoes ${show(data["compensates"])}`
+    )
+  ],
+  effect_accepted: ({ data }) => [
+    "accepted",
+    join(show(data["tool"]), `done is not seen yet; looked for up to ${millis(data["settle_within_ms"])}`)
+  ],
+  effect_probed: ({ data }) => [
+    "looked",
+    join(show(data["tool"]), `its effect is ${show(data["found"]) || "unclear"}`)
+  ],
+  retry_scheduled: ({ data }) => [
+    "retry",
+    join(
+      show(data["tool"]),
+      `try ${num(data["attempt"]) + 1} of ${show(data["of"])} in ${millis(data["delay_ms"])}`,
+      show(data["class"])
+    )
+  ],
+  effect_settled: ({ data }) => settled(data),
+  effect_escalated: ({ data }) => [
+    "ESCALATED",
+    join(show(data["tool"]), `nobody here knows its outcome, after ${tries(data["attempts"])}`),
+    "bad"
   ],
   tool_execution_started: ({ data }) => ["execute", show(data["tool"]), "quiet"],
   tool_execution_finished: ({ data }) => finished(data),

@@ -9,6 +9,7 @@ import { schemaId } from "../../actors/TraceEvent.ts"
 import { Admission } from "./invariants/Admission.ts"
 import { Answers } from "./invariants/Answers.ts"
 import { Artifacts } from "./invariants/Artifacts.ts"
+import { Choices } from "./invariants/Choices.ts"
 import { Context } from "./invariants/Context.ts"
 import { Ending } from "./invariants/Ending.ts"
 import { Envelope } from "./invariants/Envelope.ts"
@@ -16,8 +17,11 @@ import { Executions } from "./invariants/Executions.ts"
 import { Findings, type Violation } from "./invariants/Findings.ts"
 import { Frame } from "./invariants/Frame.ts"
 import type { InvariantId } from "./invariants/Invariants.ts"
+import { Legality } from "./invariants/Legality.ts"
 import { LimitsKept } from "./invariants/LimitsKept.ts"
 import { type KnownRecord, RunFacts } from "./invariants/RunFacts.ts"
+import { Samples } from "./invariants/Samples.ts"
+import { Tries } from "./invariants/Tries.ts"
 import { Turns } from "./invariants/Turns.ts"
 import { indiscretion, isKnown, misfit } from "./invariants/Vocabulary.ts"
 import { Wording } from "./invariants/Wording.ts"
@@ -77,6 +81,7 @@ export class TraceValidator {
   readonly #frame = new Frame(this.#findings, this.#facts)
   readonly #artifacts = new Artifacts(this.#findings, this.#facts)
   readonly #turns = new Turns(this.#findings, this.#facts)
+  readonly #tries = new Tries(this.#findings, this.#facts)
   readonly #executions = new Executions(this.#findings, this.#facts)
   readonly #wording = new Wording(this.#findings, this.#facts)
   readonly #answers = new Answers(this.#findings, this.#facts)
@@ -85,9 +90,13 @@ export class TraceValidator {
   readonly #parts: ReadonlyArray<{ readonly see: (record: KnownRecord) => void }> = [
     this.#artifacts,
     new Context(this.#findings, this.#facts),
+    new Samples(this.#findings, this.#facts),
     this.#turns,
     new Admission(this.#findings, this.#facts),
+    new Legality(this.#findings, this.#facts),
+    new Choices(this.#findings, this.#facts),
     this.#executions,
+    this.#tries,
     this.#wording,
     this.#answers,
     new LimitsKept(this.#findings, this.#facts)
@@ -149,6 +158,7 @@ export class TraceValidator {
   #atEnd(record: KnownRecord) {
     for (const part of [this.#turns, this.#executions, this.#answers]) part.end()
     this.#wording.end(record)
+    this.#tries.end(record)
     this.#ending.see(record)
   }
 

@@ -3,16 +3,22 @@
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { about } from "../About.ts"
 import { evaluate } from "../Arithmetic.ts"
-import { Risk } from "../Contract.ts"
+import { declare } from "../Contract.ts"
 import { ToolError } from "../ToolError.ts"
 
-export const calculate = Tool.make("calculate", {
+const declared = Tool.make("calculate", {
   description: "Evaluate an arithmetic expression with + - * / and parentheses.",
   parameters: Schema.Struct({ expression: Schema.String.annotate({ description: "For example (3 + 4) * 2" }) }),
   success: Schema.Finite,
   failure: ToolError
-}).annotate(Risk, "read")
+})
+
+export const calculate = about(declare(declared, { risk: "read", touches: () => [] }), {
+  text: `The language is \`src/tools/Arithmetic.ts\`: numbers, \`+ - * / ^ %\`, parentheses, \`pi\`, \`e\`, and \`sqrt abs floor ceil round ln log exp sin cos tan mod min max\`. Nothing is ever run as code. Results are rounded to 15 significant digits, so that 0.1 + 0.2 is 0.3; a division by zero and a result that is too large are failures, never \`null\`. At most 1000 characters, nested at most 64 deep.`,
+  example: { expression: "(3 + 4) * 2" }
+})
 
 export const handleCalculate = ({ expression }: { readonly expression: string }): Effect.Effect<number, ToolError> =>
   Effect.suspend(() => {

@@ -6,13 +6,15 @@ import { crc32, deflateSync } from "node:zlib"
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Ledger, Risk } from "../Contract.ts"
+import { about } from "../About.ts"
+import { declare } from "../Contract.ts"
 import { ToolContext } from "../ToolContext.ts"
 import { ToolError } from "../ToolError.ts"
+import { handedOver, publishing } from "./publishing.ts"
 
 const side = 8
 
-export const imageFixture = Tool.make("image_fixture", {
+const declared = Tool.make("image_fixture", {
   description: "Write a small test picture as a PNG file.",
   parameters: Schema.Struct({
     name: Schema.String.annotate({ description: "File name that ends in .png" }),
@@ -22,8 +24,24 @@ export const imageFixture = Tool.make("image_fixture", {
   failure: ToolError,
   dependencies: [ToolContext]
 })
-  .annotate(Risk, "local-write")
-  .annotate(Ledger, "atomic")
+
+export const imageFixture = about(
+  declare(declared, {
+    ...publishing,
+    post: ({ name, seed }, said) => handedOver({ name, bytes: picture(seed ?? 0).byteLength }, said),
+    preview: ({ name, seed }) => {
+      const { byteLength } = picture(seed ?? 0)
+      return Effect.succeed(
+        `new file ${name}, ${byteLength} bytes\n+ a PNG of ${side} × ${side} pixels from seed ${seed ?? 0}`
+      )
+    }
+  }),
+  {
+    text: `8 by 8 pixels, which depend on the seed alone: something binary to publish in demonstrations and tests. Published like \`write_artifact\`'s.`,
+    example: { name: "sample.png", seed: 7 },
+    varies: true
+  }
+)
 
 /** Length, type, data, and the checksum of type and data. */
 const chunk = (type: string, data: Uint8Array): Buffer => {

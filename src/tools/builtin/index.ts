@@ -9,11 +9,15 @@ import { clarify, handleClarify } from "./clarify.ts"
 import { echo, handleEcho } from "./echo.ts"
 import { fail, handleFail } from "./fail.ts"
 import { handleImageFixture, imageFixture } from "./image_fixture.ts"
+import { handleListArtifacts, listArtifacts } from "./list_artifacts.ts"
 import { handleListFiles, listFiles } from "./list_files.ts"
 import { handleLookup, lookup } from "./lookup.ts"
+import { handleReadArtifact, readArtifact } from "./read_artifact.ts"
 import { handleReadTextFile, readTextFile } from "./read_text_file.ts"
 import { handleSearchText, searchText } from "./search_text.ts"
 import { handleSlow, slow } from "./slow.ts"
+import { handleWebFetch, webFetch } from "./web_fetch.ts"
+import { handleWebSearch, webSearch } from "./web_search.ts"
 import { handleWriteArtifact, writeArtifact } from "./write_artifact.ts"
 
 /** In the order the shipped model saw them, then those it never saw. */
@@ -27,6 +31,10 @@ export const toolkit = Toolkit.make(
   clarify,
   echo,
   imageFixture,
+  listArtifacts,
+  readArtifact,
+  webSearch,
+  webFetch,
   fail,
   slow
 )
@@ -41,6 +49,10 @@ export const handlers = {
   clarify: handleClarify,
   echo: handleEcho,
   image_fixture: handleImageFixture,
+  list_artifacts: handleListArtifacts,
+  read_artifact: handleReadArtifact,
+  web_search: handleWebSearch,
+  web_fetch: handleWebFetch,
   fail: handleFail,
   slow: handleSlow
 }

@@ -3,19 +3,31 @@
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Risk } from "../Contract.ts"
+import { about } from "../About.ts"
+import { declare } from "../Contract.ts"
 import { ToolContext } from "../ToolContext.ts"
 import { ToolError } from "../ToolError.ts"
 
-export const lookup = Tool.make("lookup", {
+const shownKeys = 20
+
+const declared = Tool.make("lookup", {
   description: "Look up a fact by its key.",
   parameters: Schema.Struct({ key: Schema.String.annotate({ description: "For example temperature in riyadh" }) }),
   success: Schema.String,
   failure: ToolError,
   dependencies: [ToolContext]
-}).annotate(Risk, "read")
+})
 
-const shownKeys = 20
+export const lookup = about(
+  declare(declared, {
+    risk: "read",
+    touches: ({ key }) => [{ verb: "read", resource: `fact:${key.trim()}` }]
+  }),
+  {
+    text: `Facts are given with \`--fixture key=value\`. Keys are compared exactly, after white space around them is taken off; where there is none, at most ${shownKeys} keys are named.`,
+    example: { key: "capital of france" }
+  }
+)
 
 /** The key is compared exactly, after white space around it is taken off. */
 export const handleLookup = Effect.fnUntraced(function* ({ key }: { readonly key: string }) {

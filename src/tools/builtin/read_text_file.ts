@@ -3,19 +3,31 @@
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Risk } from "../Contract.ts"
+import { about } from "../About.ts"
+import { declare } from "../Contract.ts"
 import { nearest } from "../Nearest.ts"
 import { ToolContext } from "../ToolContext.ts"
 import { ToolError } from "../ToolError.ts"
 import * as Workspace from "../Workspace.ts"
 
-export const readTextFile = Tool.make("read_text_file", {
+const declared = Tool.make("read_text_file", {
   description: "Read one text file from the workspace.",
   parameters: Schema.Struct({ path: Schema.String.annotate({ description: "File name, for example notes.md" }) }),
   success: Schema.String,
   failure: ToolError,
   dependencies: [ToolContext]
-}).annotate(Risk, "read")
+})
+
+export const readTextFile = about(
+  declare(declared, {
+    risk: "read",
+    touches: ({ path }) => [{ verb: "read", resource: `workspace:${path}` }]
+  }),
+  {
+    text: `A relative path, \`/\` between names, at most ${Workspace.maxFileBytes} bytes of UTF-8. No link is followed and no special file opened ([the workspace](#the-workspace)). Where there is no such file, the nearest name is suggested; a binary file is refused with the byte at which it stops being text.`,
+    example: { path: "notes.md" }
+  }
+)
 
 export const handleReadTextFile = Effect.fnUntraced(function* ({ path }: { readonly path: string }) {
   const { workspace } = (yield* ToolContext).settings

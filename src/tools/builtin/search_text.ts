@@ -3,22 +3,34 @@
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Risk } from "../Contract.ts"
+import { about } from "../About.ts"
+import { declare } from "../Contract.ts"
 import { ToolContext } from "../ToolContext.ts"
 import { ToolError } from "../ToolError.ts"
 import * as Workspace from "../Workspace.ts"
 
-export const searchText = Tool.make("search_text", {
+/** Most lines one search returns, and most UTF-16 units of each. */
+export const maxMatches = 50
+const maxLineLength = 300
+
+const declared = Tool.make("search_text", {
   description: "Search all files for a text and return the matching lines.",
   parameters: Schema.Struct({ query: Schema.String.annotate({ description: "Text to search for" }) }),
   success: Schema.Array(Schema.Struct({ path: Schema.String, line: Schema.Int, text: Schema.String })),
   failure: ToolError,
   dependencies: [ToolContext]
-}).annotate(Risk, "read")
+})
 
-/** Most lines one search returns, and most UTF-16 units of each. */
-export const maxMatches = 50
-const maxLineLength = 300
+export const searchText = about(
+  declare(declared, {
+    risk: "read",
+    touches: () => [{ verb: "read", resource: "workspace:**" }]
+  }),
+  {
+    text: `The text is taken literally, never as a pattern; without capitals it matches any case. At most ${maxMatches} lines, cut at ${maxLineLength} characters; files that are no text or too large are passed over.`,
+    example: { query: "plan" }
+  }
+)
 
 /** A query without capitals matches any case; with one it matches exactly. Lines count from 1; unreadable files are skipped. */
 export const handleSearchText = Effect.fnUntraced(function* ({ query }: { readonly query: string }) {

@@ -3,11 +3,13 @@
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Ledger, Risk } from "../Contract.ts"
+import { about } from "../About.ts"
+import { declare } from "../Contract.ts"
 import { ToolContext } from "../ToolContext.ts"
 import { ToolError } from "../ToolError.ts"
+import { addedText, handedOver, publishing } from "./publishing.ts"
 
-export const writeArtifact = Tool.make("write_artifact", {
+const declared = Tool.make("write_artifact", {
   description: "Write a text file.",
   parameters: Schema.Struct({
     name: Schema.String.annotate({ description: "File name" }),
@@ -17,8 +19,18 @@ export const writeArtifact = Tool.make("write_artifact", {
   failure: ToolError,
   dependencies: [ToolContext]
 })
-  .annotate(Risk, "local-write")
-  .annotate(Ledger, "atomic")
+
+export const writeArtifact = about(
+  declare(declared, {
+    ...publishing,
+    post: ({ content, name }, said) => handedOver({ name, bytes: Buffer.byteLength(content) }, said),
+    preview: ({ content, name }) => Effect.succeed(addedText(name, content))
+  }),
+  {
+    text: `Published when the call has succeeded, under a name made of its digest (\`artifacts/<16 hex digits>-NAME\`), whole or not at all; the same text under the same name is the same file. Names have 1 to 128 letters, digits, dots, underscores or hyphens and do not begin with a dot. A call hands over at most 64 MiB, a run keeps at most 1000 artifacts and 1 GiB.`,
+    example: { name: "report.md", content: "# Report\n" }
+  }
+)
 
 const mediaTypes: ReadonlyMap<string, string> = new Map([
   ["md", "text/markdown"],

@@ -5,6 +5,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { type ReplayVerdict, replay } from "../../../src/effects/trace/Replay.ts"
 import { readLine, type TraceRecord } from "../../../src/effects/trace/TraceReader.ts"
 import * as Registry from "../../../src/tools/Registry.ts"
+import { type ContractedName, continuedRuns, contracted, contractedTools } from "../../kit/contractTraces.ts"
 import { playRandom, samples } from "../../kit/randomRuns.ts"
 import { play } from "../../kit/run.ts"
 import { call, calls } from "../../kit/script.ts"
@@ -62,6 +63,30 @@ describe("replaying a run", () => {
       Effect.gen(function* () {
         const all = records(yield* good[name])
         assert.deepStrictEqual(yield* verdictOf(all), { same: true, compared: all.length } as ReplayVerdict)
+      })
+    )
+  }
+
+  const gated = (Object.keys(contracted) as Array<ContractedName>).filter(
+    (name) => !name.includes("no content") && !name.startsWith("escalated, then")
+  )
+  for (const name of gated) {
+    it.effect(`asks no contract anything, and makes the same events again: ${name}`, () =>
+      Effect.gen(function* () {
+        const all = records(yield* contracted[name])
+        const tools = yield* contractedTools
+        assert.deepStrictEqual(yield* replay(all, { tools }), { same: true, compared: all.length } as ReplayVerdict)
+      })
+    )
+  }
+
+  for (const [name, run] of Object.entries(continuedRuns)) {
+    it.effect(`makes the same events again, in the ledger of the part before it: ${name}`, () =>
+      Effect.gen(function* () {
+        const { first, second } = yield* run
+        const all = records(second)
+        const verdict = yield* replay(all, { tools: yield* contractedTools, earlier: [records(first)] })
+        assert.deepStrictEqual(verdict, { same: true, compared: all.length } as ReplayVerdict)
       })
     )
   }

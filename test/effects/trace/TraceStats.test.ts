@@ -30,6 +30,8 @@ describe("statistics of runs", () => {
       assert.deepEqual({ ...stats.outcomes }, { completed: 5, failed: 1, limit: 1, "loop detected": 1 })
       assert.deepEqual({ ...stats.failures }, { execution_failed: 1, crashed: 1 })
       assert.strictEqual(stats.rejections["unknown_tool"], 1)
+      assert.strictEqual(stats.classes["postcondition"], 2)
+      assert.isAtLeast(stats.classes["schema"] ?? 0, 2)
       assert.strictEqual(
         Object.values(stats.rejections).reduce((a, b) => a + b),
         2

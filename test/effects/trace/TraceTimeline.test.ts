@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import { vocabulary } from "../../../src/actors/TraceEvent.ts"
 import { Lines, type TraceRecord } from "../../../src/effects/trace/TraceReader.ts"
 import { rowOf, show, Totals } from "../../../src/effects/trace/TraceTimeline.ts"
+import { type ContractedName, contracted } from "../../kit/contractTraces.ts"
 import { play } from "../../kit/run.ts"
 import { call } from "../../kit/script.ts"
 
@@ -91,6 +92,29 @@ describe("a timeline", () => {
     )
   })
 
+  it.effect("tells choices, tries, looks, settlements with their evidence, and escalations", () =>
+    Effect.gen(function* () {
+      const rows = function* (name: ContractedName) {
+        const text = yield* contracted[name]
+        return recordsOf(text).flatMap((one) => rowOf(one) ?? [])
+      }
+      const detail = (all: ReadonlyArray<{ label: string; detail: string }>, label: string) =>
+        all.find((row) => row.label === label)?.detail ?? `no row ${label}`
+      const lost = yield* rows("not worth it")
+      assert.strictEqual(detail(lost, "NOT CHOSEN"), "do_nothing is best · call-0-0 -3.5, do_nothing 0, observe 0")
+      assert.include(detail(lost, "REJECTED"), "[not_chosen] · authorization, by governor")
+      const retried = yield* rows("retried by key")
+      assert.strictEqual(detail(retried, "retry"), "pay · try 2 of 4 in 1000 ms · timeout")
+      assert.strictEqual(detail(retried, "try again"), "pay · external · try 2")
+      assert.strictEqual(detail(retried, "settled"), 'pay · settled_ok · by probe: {"balance":1}')
+      const unknown = yield* rows("lost and unclear")
+      assert.strictEqual(detail(unknown, "looked"), "book · its effect is unclear")
+      assert.match(detail(unknown, "ESCALATED"), /^book · nobody here knows its outcome, after /)
+      assert.include(detail(yield* rows("no longer ready"), "NOT READY"), "after the approval")
+      assert.include(detail(yield* rows("denied twice"), "notice"), "follows the refusal at 10")
+    })
+  )
+
   it("has words for every event of the vocabulary, whatever its data", () => {
     for (const type of Object.keys(vocabulary)) {
       for (const schema of ["writ.trace.v1", "ember.agent.trace.v1"]) {
@@ -100,7 +124,7 @@ describe("a timeline", () => {
   })
 
   it("shows an event it does not know by its type", () => {
-    assert.deepStrictEqual(rowOf(record("proposal_scored", { score: 1 }))?.label, "proposal_scored")
+    assert.deepStrictEqual(rowOf(record("moon_phase", { score: 1 }))?.label, "moon_phase")
     assert.strictEqual(rowOf(record("constructor", {}))?.label, "constructor")
     assert.strictEqual(show({ bytes: 3 }), '{"bytes":3}')
   })

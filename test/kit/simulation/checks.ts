@@ -4,6 +4,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
+import { outcomeOf } from "../../../src/actors/EffectLedgerEntry.ts"
 import { closingOf } from "../../../src/effects/RunContext.ts"
 import type { Stop } from "../../../src/effects/State.ts"
 import type { Entry } from "../../../src/effects/Transcript.ts"
@@ -132,14 +133,17 @@ const checkExecutions = (world: World, seen: RunSeen, trace: ReadonlyArray<Line>
   const count = (list: ReadonlyArray<string>, id: string) => list.filter((one) => one === id).length
   const ids = calls.map(({ callId }) => callId)
   const performed = world.performed.filter(({ run }) => run === seen.label).map(({ callId }) => callId)
-  for (const { callId, performs } of calls) {
-    if (count(ids, callId) > 1) report("a call runs once", `${callId} reached the pool more than once`)
+  const retries = trace.filter(({ event_type }) => event_type === "retry_scheduled").map(({ data }) => data["call"])
+  for (const { callId } of calls) {
+    const tries = 1 + retries.filter((id) => id === callId).length
+    if (count(ids, callId) > tries) report("a call runs once", `${callId} reached the pool ${count(ids, callId)} times`)
     if (started.filter(({ data }) => data["call"] === callId).length !== 1) {
       report("what runs is on the record", `${callId} has no start`)
     }
     const finish = finishes.find(({ data }) => data["call"] === callId)
     const cut = finish === undefined || ["cancelled", "outcome_unknown"].includes(String(finish.data["failure_kind"]))
     const times = count(performed, callId)
+    const performs = calls.filter((one) => one.callId === callId).reduce((sum, one) => sum + one.performs, 0)
     if (times > performs || (times < performs && !cut)) report("a call runs once", `${callId} ran ${times} times`)
   }
   for (const { data } of started) {
@@ -150,11 +154,45 @@ const checkExecutions = (world: World, seen: RunSeen, trace: ReadonlyArray<Line>
       report("what is on the record runs", `${data["call"]} never reached the pool`)
     }
   }
+  // What this tool has begun it does: nobody may say that nothing was done.
+  for (const { data } of finishes) {
+    const { call, effect, tool } = data
+    if (tool === "pay" && effect === "none" && performed.includes(String(call))) {
+      report("what was done is not said to be nothing", String(call))
+    }
+  }
   for (const { callId, tool } of calls) {
     const asks = tool === "send" || tool === "pay" || tool === "slow_send"
     if (asks && seen.decisions.get(callId) !== "allow") report("what was not allowed does not run", `${callId} ${tool}`)
     if (tool === "clarify") report("a question to the user is never executed", callId)
   }
+}
+
+/** What contracts say about calls, and the looks they took, against the record. */
+const checkContracts = (world: World, seen: RunSeen, trace: ReadonlyArray<Line>, report: Report): void => {
+  const about = (type: string) => trace.filter(({ event_type }) => event_type === type)
+  const has = (type: string, call: unknown) => about(type).some(({ data }) => data["call"] === call)
+  for (const { data } of about("approval_requested")) {
+    if (data["tool"] === "pay" && !has("proposal_scored", data["call"]))
+      report("what has a price is weighed", `${data["call"]}`)
+  }
+  for (const { data } of about("effect_intent")) {
+    const { call, tool } = data
+    if (tool === "pay" && !has("precondition_checked", call))
+      report("after an approval the world is looked at again", `${call}`)
+  }
+  const stopped = seen.stops.length > 0 || seen.broken || seen.defects > 0
+  const wall = about("run_terminated").some(({ data }) => data["limit_hit"] === "wall_time")
+  if (stopped || wall) return
+  const probed = about("effect_probed").length
+  if (probed !== world.looks(seen.label, "probe")) report("every look for an effect is on the record", `${probed}`)
+  // An outcome that is late is looked at once more, and nobody waits for what is still open then.
+  if (world.scenario.pool.some(({ kind }) => kind === "late")) return
+  const looks = world.looks(seen.label, "post")
+  const open = Array.from({ length: looks }, (_, at) => (at + 1) % 5).filter(
+    (at, index) => at === 0 || (at === 1 && index === 0)
+  )
+  if (about("effect_accepted").length !== open.length) report("every open promise is on the record", `${open.length}`)
 }
 
 const checkArtifacts = (world: World, seen: RunSeen, trace: ReadonlyArray<Line>, report: Report): void => {
@@ -282,8 +320,10 @@ const checkLedger = (seen: Seen, run: RunSeen, trace: ReadonlyArray<Line>, repor
     }
     if (seen.world.unsettled.has(key) || run.broken) continue
     const said = trace.findLast(({ data, event_type }) => event_type === "effect_settled" && data["call"] === callId)
-    const state = entry.attempts.at(-1)?.settled?.outcome.state
-    if (state === undefined || state !== said?.data["outcome"]) {
+    // A try that was lost stays so; what was found out about the effect since is told apart from it.
+    const state = outcomeOf(entry)?.state ?? entry.attempts.at(-1)?.settled?.outcome.state
+    const later = said?.data["outcome"] === "unknown" && entry.late !== undefined
+    if (!later && (state === undefined || state !== said?.data["outcome"])) {
       report("ledger and record agree", `${callId} is ${state}, by the record ${said?.data["outcome"]}`)
     }
   }
@@ -312,6 +352,7 @@ export const problemsOf = (all: Seen): ReadonlyArray<Problem> => {
       checkEnding(seen, trace, report)
       checkStops(world, session, seen, report)
       checkExecutions(world, seen, trace, report)
+      checkContracts(world, seen, trace, report)
       checkArtifacts(world, seen, trace, report)
       checkLedger(all, seen, trace, report)
       checkPrivacy(seen, report)

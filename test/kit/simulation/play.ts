@@ -50,6 +50,7 @@ const probe: RunScenario = {
   limits: {},
   calls: "sequential",
   approver: "deny",
+  candidates: 1,
   turns: [],
   stops: []
 }
@@ -132,6 +133,8 @@ const playRun = Effect.fnUntraced(function* (
     {
       limits: mutant.limits?.(scenario.limits) ?? scenario.limits,
       calls: scenario.calls,
+      gates: { candidates: scenario.candidates },
+      sampling: { temperature: scenario.candidates > 1 ? 0.5 : 0 },
       settings: { fixtures: { world: String(world.scenario.seed), run: seen.label } },
       trace: { content: scenario.content, tokenEvents: scenario.tokenEvents }
     },
@@ -233,8 +236,11 @@ const playWorld = Effect.fnUntraced(function* (scenario: Scenario, mutant: Mutan
   const world = new World(scenario, mutant, yield* Clock.Clock)
   const label = String(scenario.seed)
   worlds.set(label, (performed) => {
+    const { looking, run } = performed
+    if (looking !== undefined) return world.looked(run, looking)
     world.performed.push({ ...performed, order: world.tick() })
-    world.happen(world.byLabel(performed.run))
+    world.happen(world.byLabel(run))
+    return 0
   })
   const play = Effect.gen(function* () {
     const sessions = yield* Effect.forEach(scenario.sessions, (one, index) => playSession(world, index, one))

@@ -35,6 +35,8 @@ export interface RunScenario {
   readonly limits: Partial<Limits>
   readonly calls: CallPolicy
   readonly approver: ApproverKind
+  /** How many turns are sampled before one of them is kept. */
+  readonly candidates: number
   readonly turns: ReadonlyArray<ScriptedTurn>
   readonly stops: ReadonlyArray<StopWish>
   /** The n-th write (from 0: opening the trace) fails, and as many after it. */
@@ -106,6 +108,7 @@ const runOf = (codec: Codec, dice: Dice, trouble: number): RunScenario => {
     limits,
     calls: dice.weighted({ single: 1, sequential: 3, parallel: 2 }),
     approver: dice.weighted(approvers),
+    candidates: dice.chance(0.08) ? 2 : 1,
     turns: turnsOf(codec, dice, trouble),
     // Without any wall time nothing but a cancel ends an engine that hangs over the prompt.
     stops: stopsOf(dice, limits.wallMillis === Infinity || limits.wallMillis === 0),

@@ -8,10 +8,21 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Contract from "../../../src/tools/Contract.ts"
 import * as Registry from "../../../src/tools/Registry.ts"
+import { holds, pending } from "../../../src/tools/Terms.ts"
 import { ToolContext } from "../../../src/tools/ToolContext.ts"
 import { ToolError } from "../../../src/tools/ToolError.ts"
+import { acts } from "../contracts.ts"
 
 const To = Schema.Struct({ to: Schema.String })
+
+/** A look at the world, told to it: the how manieth of its kind in this run, from 1. */
+const look = (looking: "pre" | "post" | "probe") =>
+  Effect.map(ToolContext, ({ settings: { fixtures } }) => {
+    const seen = { run: fixtures["run"] ?? "", callId: "", tool: "", key: undefined, looking }
+    return worlds.get(fixtures["world"] ?? "")?.(seen) ?? 1
+  })
+
+const found = [{ _tag: "Present", result: "sent" }, { _tag: "Unclear" }, { _tag: "Absent" }] as const
 
 const Add = Tool.make("add", {
   description: "Adds.",
@@ -19,27 +30,38 @@ const Add = Tool.make("add", {
   success: Schema.Finite
 }).annotate(Contract.Risk, "read")
 
-const Save = Tool.make("save", {
-  description: "Saves a text.",
-  parameters: Schema.Struct({ name: Schema.String, content: Schema.String }),
-  success: Schema.Struct({ bytes: Schema.Finite })
-})
-  .annotate(Contract.Risk, "local-write")
-  .annotate(Contract.Ledger, "atomic")
-
-const Send = Tool.make("send", { description: "Sends.", parameters: To, success: Schema.String }).annotate(
-  Contract.Risk,
-  "external"
+const Save = acts(
+  "local-write",
+  Tool.make("save", {
+    description: "Saves a text.",
+    parameters: Schema.Struct({ name: Schema.String, content: Schema.String }),
+    success: Schema.Struct({ bytes: Schema.Finite })
+  }),
+  { ledger: "atomic" }
 )
 
-const Pay = Tool.make("pay", { description: "Pays.", parameters: To, success: Schema.String })
-  .annotate(Contract.Risk, "external")
-  .annotate(Contract.Ledger, "external")
+const Send = acts("external", Tool.make("send", { description: "Sends.", parameters: To, success: Schema.String }))
 
-const SlowSend = Tool.make("slow_send", { description: "Sends slowly.", parameters: To, success: Schema.String })
-  .annotate(Contract.Risk, "external")
-  .annotate(Contract.Ledger, "observe")
-  .annotate(Contract.Terminable, false)
+/** Everything that a contract can say about an effect: what it costs, when it may be, and how it is seen to be done. */
+const Pay = acts("external", Tool.make("pay", { description: "Pays.", parameters: To, success: Schema.String }), {
+  ledger: "external",
+  retry: "safe",
+  evidence: { source: "probe", describes: "the account" },
+  settle: { everyMillis: 20, withinMillis: 100 },
+  cost: () => 2,
+  hazard: () => 0.5,
+  pre: () => Effect.map(look("pre"), (nth) => (nth % 7 === 0 ? [{ path: "to", reason: "the account is closed" }] : [])),
+  post: () => Effect.map(look("post"), (nth) => (nth % 5 < 2 ? pending() : holds({ nth })))
+})
+
+const SlowSend = acts(
+  "external",
+  Tool.make("slow_send", { description: "Sends slowly.", parameters: To, success: Schema.String }).annotate(
+    Contract.Terminable,
+    false
+  ),
+  { ledger: "observe", probe: () => Effect.map(look("probe"), (nth) => found[nth % 3]!) }
+)
 
 const Wait = Tool.make("wait", {
   description: "Waits.",
@@ -57,11 +79,14 @@ const Long = Tool.make("long", {
   success: Schema.String
 }).annotate(Contract.Risk, "read")
 
-const Broken = Tool.make("broken", {
-  description: "Fails.",
-  parameters: Schema.Struct({ how: Schema.Literals(["error", "defect"]) }),
-  success: Schema.String
-}).annotate(Contract.Risk, "local-write")
+const Broken = acts(
+  "local-write",
+  Tool.make("broken", {
+    description: "Fails.",
+    parameters: Schema.Struct({ how: Schema.Literals(["error", "defect"]) }),
+    success: Schema.String
+  })
+)
 
 const Ask = Tool.make("clarify", {
   description: "Asks the user.",
@@ -79,20 +104,18 @@ export interface Performed {
   readonly callId: string
   readonly tool: string
   readonly key: string | undefined
+  /** Nothing was done, only looked at. */
+  readonly looking?: "pre" | "post" | "probe"
 }
 
-/** Who is told, by the name of the world. */
-export const worlds = new Map<string, (performed: Performed) => void>()
+/** Who is told, by the name of the world; answers how many looks of this kind there were in the run. */
+export const worlds = new Map<string, (performed: Performed) => number>()
 
 const note = (tool: string) =>
-  Effect.map(ToolContext, ({ settings: { fixtures, idempotencyKey } }) =>
-    worlds.get(fixtures["world"] ?? "")?.({
-      run: fixtures["run"] ?? "",
-      callId: fixtures["call"] ?? "",
-      tool,
-      key: idempotencyKey
-    })
-  )
+  Effect.map(ToolContext, ({ settings: { fixtures, idempotencyKey } }) => {
+    const performed = { run: fixtures["run"] ?? "", callId: fixtures["call"] ?? "", tool, key: idempotencyKey }
+    worlds.get(fixtures["world"] ?? "")?.(performed)
+  })
 
 const make = Registry.fromToolkit(toolkit, {
   add: ({ a, b }) => Effect.as(note("add"), a + b),

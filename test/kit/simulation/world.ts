@@ -93,6 +93,15 @@ export class World {
     this.clock = clock
   }
 
+  /** Looks of a kind in a run, this one included. */
+  readonly looked = (run: string, kind: string): number => {
+    const count = this.looks(run, kind) + 1
+    this.#counts.set(`${run} ${kind}`, count)
+    return count
+  }
+
+  readonly looks = (run: string, kind: string): number => this.#counts.get(`${run} ${kind}`) ?? 0
+
   readonly now = (): number => this.clock.currentTimeMillisUnsafe()
 
   readonly tick = (): number => ++this.#order

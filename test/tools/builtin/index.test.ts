@@ -4,9 +4,12 @@ import { join } from "node:path"
 import { crc32, inflateSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
 import { registry } from "../../../src/tools/builtin/index.ts"
 import { execute } from "../../../src/tools/Execution.ts"
 import type { JsonObject } from "../../../src/tools/JsonText.ts"
+import { looking } from "../../../src/tools/Terms.ts"
 import { admitted } from "../../kit/toolCalls.ts"
 
 const workspace = Effect.acquireRelease(
@@ -84,6 +87,64 @@ describe("the tools that come with the package", () => {
         assert.strictEqual(contract.asksUser, name === "clarify", name)
       }
     })
+  )
+
+  it.effect("say what they touch, in a form that permissions can be compared with", () =>
+    Effect.gen(function* () {
+      const tools = yield* registry
+      const touched = (name: string, args: JsonObject) => {
+        const { arguments: checked, tool } = admitted(tools, name, args, { settings: { fixtures: {} } })
+        return tool.terms.touches(checked)
+      }
+      assert.deepStrictEqual(touched("read_text_file", { path: "docs/a.md" }), [
+        { verb: "read", resource: "workspace:docs/a.md" }
+      ])
+      for (const [name, args] of [
+        ["list_files", {}],
+        ["search_text", { query: "a" }]
+      ] as const) {
+        assert.deepStrictEqual(touched(name, args), [{ verb: "read", resource: "workspace:**" }], name)
+      }
+      assert.deepStrictEqual(touched("lookup", { key: " price " }), [{ verb: "read", resource: "fact:price" }])
+      const content = { name: "a.md", content: "x" }
+      assert.deepStrictEqual(touched("write_artifact", content), [{ verb: "write", resource: "artifact:a.md" }])
+      assert.deepStrictEqual(touched("calculate", { expression: "1" }), [])
+      for (const { contract, name } of tools.tools) assert.include(contract.functions, "touches", name)
+    })
+  )
+
+  it.effect(
+    "write_artifact and image_fixture show what they would write, and are held to what they were asked for",
+    () =>
+      Effect.gen(function* () {
+        const tools = yield* registry
+        const settings = { fixtures: {} }
+        const termsOf = (name: string, args: JsonObject) => {
+          const { arguments: checked, tool } = admitted(tools, name, args, { settings })
+          return {
+            preview: looking(tool.terms.preview!(checked), settings),
+            post: (said: JsonObject) =>
+              Effect.map(looking(tool.terms.post!(checked, said), settings), ({ _tag }) => _tag)
+          }
+        }
+        const text = `${Array.from({ length: 42 }, (_, at) => `line ${at}`).join("\n")}\n`
+        const file = termsOf("write_artifact", { name: "a.md", content: text })
+        const lines = (yield* file.preview).split("\n")
+        assert.deepStrictEqual(
+          [lines[0], lines[1], lines[40], lines[41], lines.length],
+          [`new file a.md, ${text.length} bytes`, "+ line 0", "+ line 39", "… (2 more lines)", 42]
+        )
+        const wide = yield* termsOf("write_artifact", { name: "a.md", content: "\u{1d11e}".repeat(1000) }).preview
+        assert.isTrue(wide.isWellFormed())
+        assert.include(wide, "… (1600 more characters)")
+        assert.strictEqual(yield* file.post({ name: "a.md", bytes: text.length }), "Holds")
+        assert.strictEqual(yield* file.post({ name: "b.md", bytes: text.length }), "Broken")
+        assert.strictEqual(yield* file.post({ name: "a.md", bytes: 1 }), "Broken")
+        const image = termsOf("image_fixture", { name: "a.png", seed: 7 })
+        assert.match(yield* image.preview, /^new file a\.png, \d+ bytes\n\+ a PNG of 8 × 8 pixels from seed 7$/)
+        const said = yield* call("image_fixture", { name: "a.png", seed: 7 })
+        assert.strictEqual(yield* image.post((said as { readonly result: JsonObject }).result), "Holds")
+      })
   )
 
   it.effect("calculate answers with a number, and says whether the expression or its value is at fault", () =>
@@ -213,6 +274,19 @@ describe("the tools that come with the package", () => {
         kind: "execution_failed",
         errors: [{ path: "", reason: "no" }]
       })
+    })
+  )
+
+  it.effect("slow waits as long as it was told, ten minutes at most", () =>
+    Effect.gen(function* () {
+      const waiting = yield* Effect.forkChild(call("slow", { milliseconds: 5000 }), { startImmediately: true })
+      yield* TestClock.adjust(4999)
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust(1)
+      assert.deepInclude(yield* Fiber.join(waiting), { result: "waited 5000 ms", millis: 5000 })
+      const { tools } = yield* registry
+      const slow = tools.find(({ name }) => name === "slow")!
+      for (const milliseconds of [-1, 600_001, 0.5]) assert.strictEqual(slow.check({ milliseconds })._tag, "Failure")
     })
   )
 })

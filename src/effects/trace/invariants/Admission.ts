@@ -21,7 +21,7 @@ export class Admission {
     const { step } = record
     switch (record.event_type) {
       case "legality_checked":
-        return this.#checked(step, record.data)
+        return this.#checked(step, record.seq, record.data)
       case "tool_call_validated":
         return this.#validated(step, record.data)
       case "tool_call_rejected":
@@ -39,8 +39,10 @@ export class Admission {
     return open?.kind === "calls" && open.step === step ? open : undefined
   }
 
-  #checked(step: string, data: EventData<"legality_checked">) {
+  #checked(step: string, seq: number, data: EventData<"legality_checked">) {
     const { add } = this.#findings
+    // Text that never became a call is nobody's call; Legality judges it.
+    if (data.cause === "malformed") return
     const found = this.#turnAt(step)?.calls[data.ordinal]
     if (found === undefined)
       return add("T21", `${data.call} is checked in step ${step}, where no call ${data.ordinal} is open`)
@@ -49,7 +51,9 @@ export class Admission {
       add("T21", `call ${data.ordinal} (${data.call}) is checked again`)
     }
     found.call = data.call
-    found.legality = data.schema === "pass" && data.scopes === "pass" && data.pre === "pass" ? "passed" : "failed"
+    found.checks = data
+    found.checkedAt = seq
+    found.legality = verdictOf(data)
   }
 
   #validated(step: string, data: EventData<"tool_call_validated">) {
@@ -64,7 +68,7 @@ export class Admission {
       return add("T21", `${data.call} is validated in step ${step}, where no call waits for it`)
     }
     if (call.legality === "unchecked") add("T21", `${data.call} is validated and was not checked`)
-    else unless(call.legality === "passed", "T22", () => `${data.call} is validated, and not all three checks passed`)
+    else unless(isLegal(call), "T22", () => `${data.call} is validated, and not all three checks passed`)
     call.call ??= data.call
     unless(!call.validated && call.rejected === undefined, "T22", () => `${data.call} is validated after its verdict`)
     const tool = facts.tools.get(data.tool)
@@ -98,27 +102,38 @@ export class Admission {
     if (call.call !== data.call || call.legality === "unchecked")
       add("T21", `${data.call} is rejected and was not checked`)
     call.call ??= data.call
-    const passed = call.legality === "passed"
+    const passed = isLegal(call)
+    // Where the stage is on the record, it is T49 that compares.
+    const against = passed && data.stage === undefined && checkFailed.has(data.kind)
     unless(
-      call.rejected === undefined && !(passed && checkFailed.has(data.kind)),
+      call.rejected === undefined && !against,
       "T21",
       () => `${data.call} is rejected as ${data.kind} against its verdict`
     )
     unless(call.execution === "none", "T24", () => `${data.call} is rejected and was executed`)
     if (data.kind === "refused" && passed) {
+      // After it was let go on, what refuses it is that the approval no longer holds.
+      const decision = open.approvals.get(data.call)?.decision
       unless(
-        open.approvals.get(data.call)?.decision === "deny",
+        decision === (call.validated ? "allow" : "deny"),
         "T23",
         () => `${data.call} is refused, and nobody denied it`
       )
     }
     call.rejected = data.kind
+    call.mistake = !call.validated && data.kind !== "dry_run"
+    if (call.validated) this.#facts.repairs = 0
   }
 
   #requested(step: string, { call, digest, tool }: EventData<"approval_requested">) {
     const open = this.#turnAt(step)
     if (open === undefined || open.approvals.has(call) || !this.#facts.tools.has(tool)) {
       this.#findings.add("T23", `approval of ${call} is asked for in step ${step}, where it is not to be decided`)
+    }
+    const found = this.#facts.call(call)
+    const due = found?.legality === "passed" && !found.validated && found.rejected === undefined
+    if (this.#facts.gates !== undefined && open !== undefined && !due) {
+      this.#findings.add("T23", `approval of ${call} is asked for, which is not a legal call without a verdict`)
     }
     open?.approvals.set(call, { tool, digest, decision: undefined })
   }
@@ -131,6 +146,15 @@ export class Admission {
     if (asked !== undefined) asked.decision = decision
   }
 }
+
+const verdictOf = ({ cause, pre, schema, scopes }: EventData<"legality_checked">): OpenCall["legality"] => {
+  if (schema !== "pass" || scopes !== "pass") return "failed"
+  if (pre === "pass") return "passed"
+  return pre === "not_evaluated" && cause === "superseded_by_ledger" ? "inquiry" : "failed"
+}
+
+/** Three passes, or two and the ledger's word that this attempt was made before. */
+export const isLegal = ({ legality }: OpenCall): boolean => legality === "passed" || legality === "inquiry"
 
 /** Was the call asked about and allowed, or not asked about at all? */
 export const isAllowed = (open: OpenTurn, call: OpenCall): boolean => {

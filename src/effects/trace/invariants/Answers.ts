@@ -90,8 +90,7 @@ export class Answers {
     facts.closed = open
     facts.open = undefined
     facts.uncommitted = uncommitted
-    if (!uncommitted && open.calls.length > 0 && open.calls.every((call) => call.rejected !== undefined))
-      facts.repairs += 1
+    if (!uncommitted && open.calls.length > 0 && open.calls.every((call) => call.mistake)) facts.repairs += 1
   }
 
   /** Something has to have come of the call: it ran, was refused, or its outcome was known from before. */

@@ -148,7 +148,7 @@ export class Ending {
     const { unless } = this.#findings
     const { counts, lastKept, lastTurn, limit, repairs, turns } = this.#facts
     const inTurn = lastTurn?.kind === "calls" && lastTurn.skipped.length > 0
-    const refused = lastTurn?.kind === "calls" && lastTurn.calls.every((call) => call.rejected !== undefined) ? 1 : 0
+    const refused = lastTurn?.kind === "calls" && lastTurn.calls.every((call) => call.mistake) ? 1 : 0
     const reached = {
       model_turns: turns >= limit("modelTurns") && lastTurn === undefined,
       tool_calls: counts.toolCalls >= limit("toolCalls") && inTurn,

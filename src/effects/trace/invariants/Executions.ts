@@ -7,8 +7,8 @@ import type { KnownRecord, OpenCall, RunFacts } from "./RunFacts.ts"
 export class Executions {
   readonly #findings: Findings
   readonly #facts: RunFacts
-  /** Calls whose work may still answer: running, or given up. */
-  readonly #mayAnswerLate = new Set<string>()
+  /** How many tries of a call may still answer: the running one, and those that were given up. */
+  readonly #mayAnswerLate = new Map<string, number>()
 
   constructor(findings: Findings, facts: RunFacts) {
     this.#findings = findings
@@ -19,16 +19,23 @@ export class Executions {
     const { step } = record
     switch (record.event_type) {
       case "effect_intent":
-        return this.#intent(record.data)
+        return this.#intent(step, record.data)
       case "effect_settled":
         return this.#settled(record.data)
       case "tool_execution_started":
         return this.#started(step, record.data)
       case "tool_execution_finished":
         return this.#finished(step, record.data)
+      case "retry_scheduled":
+        if (this.#facts.call(record.data.call)?.execution === "running") this.#owes(record.data.call, 1)
+        return
       case "late_outcome":
         return this.#late(record.data)
     }
+  }
+
+  #owes(call: string, more: number) {
+    this.#mayAnswerLate.set(call, Math.max(0, (this.#mayAnswerLate.get(call) ?? 0) + more))
   }
 
   /** The end of the record. */
@@ -39,24 +46,23 @@ export class Executions {
     }
   }
 
-  #call(id: string): OpenCall | undefined {
-    return this.#facts.open?.calls.find((one) => one.call === id)
-  }
-
-  #intent({ call: id, key, mode, tool }: EventData<"effect_intent">) {
-    const call = this.#call(id)
+  #intent(step: string, { call: id, key, mode, tool }: EventData<"effect_intent">) {
+    const call = this.#facts.call(id)
     const known = this.#facts.tools.get(tool)
-    if (call?.validated !== true || call.tool !== tool || call.execution !== "none" || call.intent !== undefined) {
+    const first = call?.execution === "none" && call.intent === undefined && call.settled === undefined
+    const again = call?.execution === "running" && call.intent !== undefined && call.step === step
+    if (call?.validated !== true || call.tool !== tool || !(first || again)) {
       this.#findings.add("T25", `an intent of ${id}, which is not about to start`)
     } else if (known?.ledger !== mode || known.risk === "read") {
       this.#findings.add("T25", `an intent of ${id} in mode ${mode}, which is not that of ${tool}`)
     }
-    if (call !== undefined) call.intent = key
+    // Whether another try has the key of the first is T55's to say.
+    if (call !== undefined) call.intent ??= key
   }
 
   #settled({ call: id, key, outcome, replayed, tool }: EventData<"effect_settled">) {
-    const call = this.#call(id)
     const facts = this.#facts
+    const call = facts.call(id)
     if (outcome === "unknown") facts.unknownEffects += 1
     const known = call?.validated === true && call.tool === tool && call.settled === undefined
     const came = call?.ok === true ? "succeeded" : call?.effect === "unknown" ? "unknown" : "failed"
@@ -67,7 +73,7 @@ export class Executions {
         `${id} is settled as ${outcome}${replayed ? " from before" : ""}, and that is not what it did`
       )
     }
-    if (call !== undefined) call.settled = { outcome, replayed }
+    if (call !== undefined) call.settled = { outcome, replayed, key }
     if (replayed) facts.repairs = 0
   }
 
@@ -75,7 +81,7 @@ export class Executions {
     const { unless } = this.#findings
     const facts = this.#facts
     const { open } = facts
-    const call = this.#call(data.call)
+    const call = this.#facts.call(data.call)
     facts.counts.toolCalls += 1
     this.#sequence(step, data.call_seq)
     if (open === undefined || call === undefined) {
@@ -97,7 +103,7 @@ export class Executions {
     open.running += 1
     open.started += 1
     open.lastStarted = Math.max(open.lastStarted, call.ordinal)
-    this.#mayAnswerLate.add(data.call)
+    this.#owes(data.call, 1)
   }
 
   #sequence(step: string, sequence: number) {
@@ -126,7 +132,7 @@ export class Executions {
   #finished(step: string, data: EventData<"tool_execution_finished">) {
     const facts = this.#facts
     const { open } = facts
-    const call = this.#call(data.call)
+    const call = this.#facts.call(data.call)
     if (data.effect === "unknown") facts.unknownEffects += 1
     facts.repairs = 0
     facts.toolMillis += data.duration_ms
@@ -142,7 +148,7 @@ export class Executions {
     }
     const givenUp =
       data.failure_kind === "timed_out" || data.failure_kind === "cancelled" || data.failure_kind === "outcome_unknown"
-    if (!givenUp) this.#mayAnswerLate.delete(data.call)
+    if (!givenUp && call?.lost !== true) this.#owes(data.call, -1)
     if (open === undefined || call === undefined) return
     if (call.execution === "running") open.running -= 1
     call.execution = "finished"
@@ -152,8 +158,9 @@ export class Executions {
   }
 
   #late({ call, tool }: EventData<"late_outcome">) {
-    if (!this.#mayAnswerLate.delete(call) || !this.#facts.tools.has(tool)) {
+    if ((this.#mayAnswerLate.get(call) ?? 0) < 1 || !this.#facts.tools.has(tool)) {
       this.#findings.add("T32", `a late outcome of ${call}, which was not given up`)
     }
+    this.#owes(call, -1)
   }
 }

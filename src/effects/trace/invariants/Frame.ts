@@ -2,6 +2,7 @@
 import { terminalTypes } from "../../../actors/TraceEvent.ts"
 import type { Findings } from "./Findings.ts"
 import type { KnownRecord, RunFacts } from "./RunFacts.ts"
+import { knownTool, runGatesOf } from "./RunGates.ts"
 
 export class Frame {
   readonly #findings: Findings
@@ -37,7 +38,8 @@ export class Frame {
     if (type === "run_started") facts.started ??= record.data
     if (place === 0) facts.beganAt = record.t_ms
     if (type === "provenance") {
-      for (const { ledger, name, risk } of record.data.tools) facts.tools.set(name, { ledger, risk })
+      facts.gates ??= runGatesOf(record.data)
+      for (const tool of record.data.tools) facts.tools.set(tool.name, knownTool(tool))
     }
     if (terminalTypes.has(type)) facts.terminal = type
   }

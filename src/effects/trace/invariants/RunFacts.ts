@@ -1,6 +1,7 @@
 /** What is known of a run from the events so far: what the checks share. Holds the open turn, not the turns before it. */
 import type { EventData, EventType } from "../../../actors/TraceEvent.ts"
 import type { TraceRecord } from "../TraceReader.ts"
+import type { KnownTool, RunGates } from "./RunGates.ts"
 
 export type Data = TraceRecord["data"]
 
@@ -30,15 +31,31 @@ export interface OpenCall {
   call: string | undefined
   /** Its outcome came with the run that was resumed. */
   readonly inherited: boolean
-  legality: "unchecked" | "passed" | "failed"
+  /** `inquiry`: schema and scopes passed, and the ledger stood for the precondition. */
+  legality: "unchecked" | "passed" | "inquiry" | "failed"
+  /** The legality record, and its place. */
+  checks: EventData<"legality_checked"> | undefined
+  checkedAt: number
+  scored: EventData<"proposal_scored"> | undefined
+  /** The last second look at the precondition. */
+  recheck: "pass" | "fail" | "not_evaluated" | undefined
   validated: boolean
   tool: string | undefined
   risk: string | undefined
   /** Canonical digest of tool and arguments, where the trace holds content. */
   digest: string | undefined
   rejected: string | undefined
+  /** Rejected when it was proposed, for something the model can do better. */
+  mistake: boolean
   intent: string | undefined
-  settled: { readonly outcome: string; readonly replayed: boolean } | undefined
+  /** Tries on the record so far, looks in place of a try included; unknown until the first of them is named. */
+  made: number | undefined
+  /** What allows another try: a retry that was scheduled, or a look that found nothing. */
+  mayTry: "retry" | "absent" | undefined
+  /** The last try is known to have been lost. */
+  lost: boolean
+  escalated: boolean
+  settled: { readonly outcome: string; readonly replayed: boolean; readonly key: string } | undefined
   execution: "none" | "running" | "finished"
   step: string | undefined
   sequence: number
@@ -62,6 +79,8 @@ export interface OpenTurn {
   readonly kind: "calls" | "malformed"
   /** Of a malformed turn. */
   readonly code: string | undefined
+  /** Of a malformed turn: it has its own legality record. */
+  attempted: boolean
   readonly calls: ReadonlyArray<OpenCall>
   readonly approvals: Map<string, Approval>
   running: number
@@ -79,12 +98,21 @@ export const newCall = (ordinal: number, call?: string, inherited = false): Open
   call,
   inherited,
   legality: "unchecked",
+  checks: undefined,
+  checkedAt: -1,
+  scored: undefined,
+  recheck: undefined,
   validated: false,
   tool: undefined,
   risk: undefined,
   digest: undefined,
   rejected: undefined,
+  mistake: false,
   intent: undefined,
+  made: undefined,
+  mayTry: undefined,
+  lost: false,
+  escalated: false,
   settled: undefined,
   execution: "none",
   step: undefined,
@@ -105,6 +133,7 @@ export const newTurn = (
   step: `model-${turn}`,
   kind,
   code,
+  attempted: false,
   calls,
   approvals: new Map(),
   running: 0,
@@ -120,7 +149,9 @@ export class RunFacts {
   started: EventData<"run_started"> | undefined
   resumed: EventData<"run_resumed"> | undefined
   /** Registered tools, by name. */
-  readonly tools = new Map<string, { readonly risk: string; readonly ledger: string }>()
+  readonly tools = new Map<string, KnownTool>()
+  /** How calls are gated; unknown in traces that do not say so. */
+  gates: RunGates | undefined
   /** Committed tokens, once they are known. */
   length: number | undefined
   turn: ModelTurn | undefined
@@ -139,6 +170,9 @@ export class RunFacts {
   repairs = 0
   validatedCalls = 0
   unknownEffects = 0
+  /** An effect that was settled as ambiguous, and one that was left to a person. */
+  ambiguous: string | undefined
+  escalated: string | undefined
   lastSequence = 0
   /** Milliseconds that executions took. */
   toolMillis = 0
@@ -154,6 +188,9 @@ export class RunFacts {
   get turns(): number {
     return this.counts.turns + (this.resumed?.next_turn ?? 0)
   }
+
+  /** The call of this id in the turn that waits for answers. */
+  readonly call = (id: string): OpenCall | undefined => this.open?.calls.find((one) => one.call === id)
 
   /** The turn that got its answers, or should have: the one a stop left behind. */
   get lastTurn(): OpenTurn | undefined {

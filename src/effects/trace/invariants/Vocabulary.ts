@@ -140,7 +140,7 @@ const isHidden = (value: unknown): boolean =>
 const ruleOf = (name: string, schema: Schema.Top): Rule | undefined => {
   if (schema === Content) {
     return name === "tool"
-      ? (value, clear, isName) => (typeof value === "string" ? clear || isName(value) : !clear)
+      ? (value, clear, isName) => (typeof value === "string" ? clear || value === "" || isName(value) : !clear)
       : (value, clear) => (typeof value === "string") === clear
   }
   // With content on, a value that looks like a digest may well be one: what a tool answers is its own business.

@@ -51,7 +51,18 @@ export class Wording {
         this.#said = record.data.text
         return
       case "legality_checked":
+        if (record.data.cause !== "malformed") this.#named(record.data)
+        return
+      case "precondition_checked":
       case "tool_call_validated":
+      case "approval_requested":
+      case "approval_decided":
+      case "effect_intent":
+      case "effect_accepted":
+      case "effect_probed":
+      case "retry_scheduled":
+      case "effect_settled":
+      case "effect_escalated":
       case "tool_execution_started":
       case "call_skipped":
         this.#named(record.data)
@@ -100,10 +111,11 @@ export class Wording {
 
   #rejected(data: EventData<"tool_call_rejected">) {
     const words = this.#named(data)
-    const shown = data.errors.every(({ path, reason }) => typeof path === "string" && typeof reason === "string")
+    const { errors: problems, hint, kind } = data
+    const shown = problems.every(({ path, reason }) => typeof path === "string" && typeof reason === "string")
     if (!shown || this.#facts.started?.content !== true) return
-    const errors = data.errors.map(({ path, reason }) => ({ path, reason }))
-    const text = JSON.stringify({ ok: false, kind: data.kind, errors })
+    const errors = problems.map(({ path, reason }) => ({ path, reason }))
+    const text = JSON.stringify({ ok: false, kind, errors, ...(hint === undefined ? {} : { retry_hint: hint }) })
     words.came = { text, bytes: Buffer.byteLength(text) }
   }
 

@@ -1,6 +1,6 @@
 /**
  * The times of a run as bars: each ends where its own finish event says, never where the next thing starts. Turns, what is
- * read into the context, tools, and waits for people. Collects only; `Timeline` draws.
+ * read into the context, tools, and waits: for people, and before another try. Collects only; `Timeline` draws.
  */
 import type { TraceRecord } from "../TraceReader.ts"
 import type { Call } from "./Calls.ts"
@@ -35,6 +35,7 @@ const announcements = new Set([
 export class Bars {
   readonly #bars: Array<Bar> = []
   readonly #open = new Map<string, Bar>()
+  readonly #planned: Array<Bar> = []
   /** When the last thing happened that is not an announcement. */
   #before: number | undefined
   #first: number | undefined
@@ -65,6 +66,13 @@ export class Bars {
         return this.#rolledBack(turnOf(data, step), at)
       case "tool_execution_started":
         return this.#start(`tool ${callOf(data, step)}`, "tool", content(data["tool"]), call?.anchor, at)
+      case "retry_scheduled":
+        return this.#waits(
+          `wait before try ${amount(data["attempt"]) + 1} of ${content(data["tool"])}`,
+          amount(data["delay_ms"]),
+          call,
+          at
+        )
       case "tool_execution_finished":
         return this.#finish(`tool ${callOf(data, step)}`, at, data["ok"] === true ? "good" : "bad")
       case "approval_requested":
@@ -125,6 +133,14 @@ export class Bars {
     bar.state = "rolled"
   }
 
+  /** A wait whose length is known from the start; the record may end before it does. */
+  #waits(label: string, millis: number, call: Call | undefined, at: number): void {
+    const bar = this.#make("wait", label, call?.anchor, at)
+    bar.to = at + Math.max(0, millis)
+    bar.state = "good"
+    this.#planned.push(bar)
+  }
+
   #start(key: string, lane: Lane, label: string, anchor: string | undefined, at: number): void {
     this.#open.set(key, this.#make(lane, label, anchor, at))
   }
@@ -139,6 +155,7 @@ export class Bars {
 
   /** All bars in the order of their starts; what has no end goes on to the last event. */
   readonly end = (): { readonly bars: ReadonlyArray<Bar>; readonly from: number; readonly to: number } => {
+    for (const bar of this.#planned) bar.to = Math.min(bar.to, this.#end)
     for (const bar of this.#bars) {
       if (bar.state !== "open") continue
       bar.to = this.#end

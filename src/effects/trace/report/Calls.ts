@@ -3,7 +3,7 @@
  * Calls are found by their id, and in a schema without ids by the order in which things have to happen.
  */
 import type { TraceRecord } from "../TraceReader.ts"
-import { amount, content, type Data, isData, word } from "./Fields.ts"
+import { amount, content, type Data, duration, isData, word } from "./Fields.ts"
 import { html, json, type Markup, type Room } from "./Markup.ts"
 
 /** Calls that are shown one by one. */
@@ -13,6 +13,8 @@ export interface Execution {
   readonly ok: boolean
   readonly millis: number
   readonly failure: string
+  /** Class and stage of a failure, where they are on the record. */
+  readonly raised: string
   /** What a failed call left outside. */
   readonly effect: string
   readonly replayed: boolean
@@ -23,14 +25,34 @@ export interface Call {
   readonly anchor: string
   readonly id: string
   readonly tool: string
-  checks?: { readonly schema: string; readonly scopes: string; readonly pre: string; readonly cause: string }
+  checks?: {
+    readonly schema: string
+    readonly scopes: string
+    readonly pre: string
+    readonly cause: string
+    /** The tests that stopped it. */
+    readonly blockedBy: string
+    /** What came before it: a refusal it follows, a proposal it resembles. */
+    readonly notes: ReadonlyArray<string>
+  }
+  /** Text that never became a call. */
+  malformed?: true
+  /** The last second look at the precondition. */
+  recheck?: { readonly pre: string; readonly after: string }
+  /** The choice, and every candidate's score. */
+  choice?: { readonly lost: boolean; readonly chosen: string; readonly scores: ReadonlyArray<string> }
   risk?: string
   arguments?: Markup
   effective?: Markup
-  rejected?: { readonly kind: string; readonly reasons: ReadonlyArray<Markup> }
+  rejected?: { readonly kind: string; readonly raised: string; readonly reasons: ReadonlyArray<Markup> }
   asked?: boolean
-  decision?: { readonly what: string; readonly by: string }
-  ledger?: { mode: string; outcome: string; replayed: boolean }
+  /** By what success was to be judged, as it was said when somebody was asked. */
+  judgedBy?: Markup
+  decision?: { readonly what: string; readonly by: string; readonly expired: boolean }
+  ledger?: { mode: string; outcome: string; replayed: boolean; status: string; evidence?: Markup }
+  /** Tries with waits, looks and acceptances between them, in order. */
+  tries?: Array<string>
+  escalated?: ReadonlyArray<string>
   started?: boolean
   execution?: Execution
   artifacts: Array<Markup>
@@ -52,11 +74,41 @@ const errorsOf = (data: Data, room: Room): ReadonlyArray<Markup> => {
   })
 }
 
+const tried = (call: Call, what: string): void => {
+  call.tries ??= []
+  if (call.tries.length < 100) call.tries.push(what)
+}
+
 /** What each event says about its call. */
 const notes: Readonly<Record<string, (call: Call, data: Data, room: Room) => void>> = {
   legality_checked: (call, data, room) => {
     const [schema, scopes, pre] = [word(data["schema"]), word(data["scopes"]), word(data["pre"])]
-    call.checks = { schema, scopes, pre, cause: room.clip(word(data["cause"]), 500).text }
+    const { blocked_by: blocked, follows_refusal_of: refusal, resembles } = data
+    if (data["cause"] === "malformed") call.malformed = true
+    call.checks = {
+      schema,
+      scopes,
+      pre,
+      cause: room.clip(word(data["cause"]), 500).text,
+      blockedBy: Array.isArray(blocked) ? room.clip(blocked.slice(0, 3).map(word).join(", "), 100).text : "",
+      notes: [
+        ...(typeof refusal === "number" ? [`goes for what was refused at event ${refusal}`] : []),
+        ...(typeof resembles === "number" ? [`the same was proposed before, at event ${resembles}`] : [])
+      ]
+    }
+  },
+  precondition_checked: (call, data) => {
+    call.recheck = { pre: word(data["pre"]), after: word(data["after"]) }
+  },
+  proposal_scored: (call, data, room) => {
+    const { candidates, chosen } = data
+    const listed = Array.isArray(candidates) ? candidates.slice(0, 20).filter(isData) : []
+    const score = (one: Data) => (one["score"] === null ? "forbidden" : word(one["score"]))
+    call.choice = {
+      lost: chosen !== data["call"],
+      chosen: room.clip(word(chosen) || "nothing", 200).text,
+      scores: listed.map((one) => room.clip(`${word(one["id"])} ${score(one)}`, 200).text)
+    }
   },
   tool_call_validated: (call, data, room) => {
     call.risk = word(data["risk"] ?? data["effect"])
@@ -64,20 +116,50 @@ const notes: Readonly<Record<string, (call: Call, data: Data, room: Room) => voi
     if (data["effective"] !== undefined) call.effective = room.box(content(data["effective"], 2), shownText)
   },
   tool_call_rejected: (call, data, room) => {
-    call.rejected = { kind: word(data["kind"]), reasons: errorsOf(data, room) }
+    const raised = [data["class"], data["stage"]].map(word).filter((part) => part !== "")
+    const reasons = errorsOf(data, room)
+    const hint = data["hint"] === undefined ? [] : [html`hint: ${room.line(content(data["hint"]), 2_000)}`]
+    call.rejected = { kind: word(data["kind"]), raised: raised.join(", raised by "), reasons: [...reasons, ...hint] }
   },
-  approval_requested: (call) => {
+  approval_requested: (call, data, room) => {
     call.asked = true
+    const evidence = data["evidence"]
+    if (!isData(evidence)) return
+    call.judgedBy = html`${word(evidence["source"])}: ${room.line(content(evidence["describes"]), 500)}`
   },
   approval_decided: (call, data) => {
-    call.decision = { what: word(data["decision"]), by: word(data["by"]) }
+    call.decision = { what: word(data["decision"]), by: word(data["by"]), expired: data["expired"] === true }
   },
   effect_intent: (call, data) => {
-    call.ledger = { mode: word(data["mode"]), outcome: "", replayed: false }
+    call.ledger = { mode: word(data["mode"]), outcome: "", replayed: false, status: "" }
+    if (amount(data["attempt"]) > 1) tried(call, `try ${amount(data["attempt"])}`)
   },
-  effect_settled: (call, data) => {
+  effect_accepted: (call, data) =>
+    tried(call, `accepted, looked for up to ${duration(amount(data["settle_within_ms"]))}`),
+  effect_probed: (call, data, room) => tried(call, `looked: ${room.clip(word(data["found"]), 50).text}`),
+  retry_scheduled: (call, data, room) => {
+    const left = `after try ${amount(data["attempt"])} of ${amount(data["of"])}`
+    tried(call, `waits ${duration(amount(data["delay_ms"]))} ${left} (${room.clip(word(data["class"]), 50).text})`)
+  },
+  effect_settled: (call, data, room) => {
     const outcome = word(data["outcome"])
-    call.ledger = { mode: call.ledger?.mode ?? "", outcome, replayed: data["replayed"] === true }
+    const { evidence } = data
+    call.ledger = {
+      mode: call.ledger?.mode ?? "",
+      outcome,
+      replayed: data["replayed"] === true,
+      status: word(data["status"])
+    }
+    if (!isData(evidence)) return
+    const seen = evidence["seen"] === undefined ? undefined : html`: ${room.line(content(evidence["seen"]), 2_000)}`
+    call.ledger.evidence = html`${word(evidence["source"])}${seen}`
+  },
+  effect_escalated: (call, data, room) => {
+    const attempts = Array.isArray(data["attempts"]) ? data["attempts"].slice(0, 100).filter(isData) : []
+    call.escalated = attempts.map(
+      ({ at_ms, effect, kind }) =>
+        room.clip(`after ${duration(amount(at_ms))}: ${word(kind) || "no outcome"}, effect ${word(effect)}`, 200).text
+    )
   },
   tool_execution_started: (call) => {
     call.started = true
@@ -87,6 +169,10 @@ const notes: Readonly<Record<string, (call: Call, data: Data, room: Room) => voi
       ok: data["ok"] === true,
       millis: amount(data["duration_ms"]),
       failure: word(data["failure_kind"]),
+      raised: [data["class"], data["stage"]]
+        .map(word)
+        .filter((part) => part !== "")
+        .join(", "),
       effect: word(data["effect"]),
       replayed: data["replayed"] === true
     }

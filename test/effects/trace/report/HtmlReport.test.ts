@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { firstRows, lastRows } from "../../../../src/effects/trace/report/EventTable.ts"
 import { ofText, type Report } from "../../../../src/effects/trace/report/HtmlReport.ts"
+import { type ContractedName, contracted } from "../../../kit/contractTraces.ts"
 import { foreign, hostile, invisible } from "../../../kit/page.ts"
 import { play } from "../../../kit/run.ts"
 import { call, calls } from "../../../kit/script.ts"
@@ -79,6 +80,54 @@ describe("HtmlReport", () => {
     )
   }
 
+  const shows: ReadonlyArray<readonly [name: ContractedName, said: ReadonlyArray<RegExp>]> = [
+    [
+      "not ready",
+      [/blocked by pre/, /Refused: precondition_failed<\/strong> \(precondition, raised by precondition\)/]
+    ],
+    ["not worth it", [/do_nothing is worth most/, /Scores: call-0-0 -3\.5, do_nothing 0/, /raised by governor/]],
+    ["no longer ready", [/precondition no longer held after approval/]],
+    [
+      "retried by key",
+      [
+        /waits 1[^<]{0,8}s after try 1 of 4 \(timeout\)/,
+        /<li>try 3<\/li>/,
+        /settled ok/,
+        /Evidence: probe: \{&quot;balance&quot;:1\}/
+      ]
+    ],
+    [
+      "lost and unclear",
+      [/looked: unclear/, /ambiguous/, /left to a person/, /Try 1, after 0[^:]*: unavailable, effect unknown/]
+    ],
+    ["denied twice", [/goes for what was refused at event 10; the same was proposed before, at event 10/]],
+    ["dry run", [/Refused: dry_run<\/strong> \(cancelled, raised by execution\)/]]
+  ]
+  for (const [name, said] of shows) {
+    it.effect(`shows what decided about a call and what was tried: ${name}`, () =>
+      Effect.gen(function* () {
+        const text = yield* contracted[name]
+        const report = ofText(text)
+        const shown = pageOf(report)
+        assert.isTrue(report.verdict.ok)
+        assert.deepStrictEqual(foreign(shown), [])
+        for (const part of said) assert.match(section(shown, "conversation"), part)
+        const waits = text.split('"event_type":"retry_scheduled"').length - 1
+        const asked = text.split('"event_type":"approval_requested"').length - 1
+        assert.strictEqual(bars(shown, "wait").length, waits + asked)
+      })
+    )
+  }
+
+  it.effect("shows a malformed attempt as one, in its turn", () =>
+    Effect.gen(function* () {
+      const shown = section(page(yield* good.malformed), "conversation")
+      assert.match(shown, /\(not a call\)/)
+      assert.match(shown, /schema failed/)
+      assert.match(shown, /never became a call/)
+    })
+  )
+
   it.effect("whatever stands in a trace stays text", () =>
     Effect.gen(function* () {
       const names: ReadonlyArray<GoodName> = [
@@ -88,7 +137,8 @@ describe("HtmlReport", () => {
         "invalid arguments",
         "resumed with an answer"
       ]
-      const traces = yield* Effect.forEach(names, (name) => Effect.scoped(good[name]))
+      const gated = [contracted["not worth it"], contracted["retried by key"], contracted["lost and unclear"]]
+      const traces = yield* Effect.all([...names.map((name) => Effect.scoped(good[name])), ...gated])
       const text = fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: "binary" }))
       fc.assert(
         fc.property(fc.constantFrom(...traces), text, fc.nat(60), (trace, evil, at) => {

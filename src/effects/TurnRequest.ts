@@ -1,0 +1,37 @@
+/** What the engine is asked for in one turn: seed, limits, the grammar of calls, and what reasoning may cost. */
+import { opensReasoning } from "../engine/codecs/Thinking.ts"
+import type { TurnRequest } from "../engine/Generation.ts"
+import type { CallGrammar } from "../engine/Grammar.ts"
+import { openingOptions, type RunContext } from "./RunContext.ts"
+import { seedOf } from "./Seeds.ts"
+
+/** The grammar of calls, told where reasoning stands in this turn. */
+const grammarOf = (run: RunContext, grammar: CallGrammar): CallGrammar => {
+  const tags = run.session.codec.reasoning
+  if (tags === undefined) return grammar
+  const opened = opensReasoning(run.session.codec, openingOptions(run))
+  return { ...grammar, reasoning: { open: tags.open, close: tags.close, opened } }
+}
+
+/** What reasoning may cost in this turn, where that is limited. A turn that goes on has its reasoning behind it. */
+const budgetOf = (run: RunContext, goesOn: boolean): Pick<TurnRequest, "thinking"> => {
+  const { codec } = run.session
+  const { thinkTokens } = run.settings.limits
+  const bounds = codec.thinking?.(openingOptions(run)) ?? codec.reasoning
+  if (bounds === undefined || thinkTokens === Infinity || goesOn) return {}
+  const opened = opensReasoning(codec, openingOptions(run))
+  return { thinking: { ...bounds, opened, maxTokens: thinkTokens } }
+}
+
+/** @param attempt 0 to 15, different for everything that is generated at one boundary */
+export const requestOf = (run: RunContext, turn: number, attempt: number, goesOn: boolean): TurnRequest => {
+  const { limits, sampling } = run.settings
+  const grammar = run.constraint === undefined ? undefined : grammarOf(run, run.constraint.grammar)
+  return {
+    maxTokens: limits.outputTokens,
+    sampling: { ...sampling, seed: seedOf(sampling.seed, turn, attempt) },
+    stops: run.session.codec.stops,
+    ...(grammar === undefined ? {} : { grammar }),
+    ...budgetOf(run, goesOn)
+  }
+}

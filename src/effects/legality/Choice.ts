@@ -1,0 +1,83 @@
+/**
+ * Is the call worth it? Its expected value less weighted cost and risk is compared with doing nothing and, where the run has
+ * something to look with, with looking first. A call that is not free of both, or a governor of the caller's own, is scored.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { RegisteredTool, ValidatedArguments } from "../../tools/Registry.ts"
+import { type GovernorFault, gate, type Scored, standard, weigh } from "../Governor.ts"
+import { gatesOf } from "../Profile.ts"
+import type { CallRecord, RunContext } from "../RunContext.ts"
+import { prices } from "./ContractTerms.ts"
+import { type Refusal, refusal } from "./Refusal.ts"
+
+const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
+
+export const scoredForTrace = ({ cost, id, kind, legal, risk, score, value }: Scored) => ({
+  id,
+  kind,
+  legal,
+  value,
+  cost: finite(cost),
+  risk: finite(risk),
+  score: finite(score)
+})
+
+/** Tools that only look: what could be done instead of acting. */
+const canObserve = (run: RunContext): boolean =>
+  run.session.registry.tools.some(({ contract }) => contract.risk === "read" && !contract.asksUser)
+
+/** Nothing if the call may go on. Prices are kept with the call. */
+export const notWorthIt = Effect.fnUntraced(function* (
+  run: RunContext,
+  record: CallRecord,
+  tool: RegisteredTool,
+  args: ValidatedArguments,
+  step: string
+): Effect.fn.Return<Refusal | undefined> {
+  const priced = prices(tool, args)
+  if (Result.isFailure(priced)) return refusal("contract_fault", "governor", priced.failure.fault)
+  const { cost, hazard } = priced.success
+  record.prices = { cost, hazard }
+  const { governor, profile } = run.settings.gates
+  if (governor === standard && cost === 0 && hazard === 0) return undefined
+  const { riskWeight } = gatesOf(profile, tool.contract)
+  const weighted = { ...governor, weights: { ...governor.weights, risk: governor.weights.risk * riskWeight } }
+  const call = { tool: tool.name, arguments: args.effective }
+  const proposal = { id: record.callId, order: 0, kind: "proposal", legal: true, cost, risk: hazard, call } as const
+  const probe = tool.contract.risk !== "read" && canObserve(run) ? { cost: 0, risk: 0, legal: true } : undefined
+  const situation = {
+    task: run.task,
+    turn: record.turn,
+    toolCalls: run.budget.toolCalls,
+    candidates: gate(proposal, probe)
+  }
+  const weighed = yield* Effect.result(weigh(weighted, situation))
+  if (Result.isFailure(weighed)) return faulty(weighed.failure)
+  const { chosen, scored } = weighed.success
+  run.trace.note({
+    type: "proposal_scored",
+    step,
+    phase: "validate",
+    data: {
+      call: record.callId,
+      governor: governor.name,
+      weights: weighted.weights,
+      candidates: scored.map(scoredForTrace),
+      chosen: chosen?.id ?? null
+    }
+  })
+  return chosen?.id === record.callId ? undefined : instead(chosen)
+})
+
+const faulty = ({ message }: GovernorFault): Refusal => refusal("contract_fault", "governor", message)
+
+const instead = (chosen: Scored | undefined): Refusal =>
+  chosen?.kind === "observe"
+    ? refusal(
+        "not_chosen",
+        "governor",
+        "looking first is worth more than this call; nothing was executed",
+        "look first"
+      )
+    : refusal("not_chosen", "governor", "this call costs or risks more than it is worth; nothing was executed")

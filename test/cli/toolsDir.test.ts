@@ -1,0 +1,161 @@
+/** `--tools-dir`: tools that are files, looked at and used in runs. */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { validateText } from "../../src/effects/trace/TraceValidator.ts"
+import { directory, invoke, newestTrace, runsIn, traceOf, writ } from "../kit/cli.ts"
+import { call } from "../kit/script.ts"
+import { directoryOf, reads, scripted } from "../kit/toolFiles.ts"
+
+const patience = 240_000
+
+const counting = `let t="";process.stdin.on("data",d=>t+=d).on("end",()=>{const {text=""}=JSON.parse(t);console.log(text.split(" ").length)})`
+
+const saving = `require("node:fs").appendFileSync("saved.txt", process.env.WRIT_IDEMPOTENCY_KEY + "\\n"); console.log("null")`
+
+const acting = {
+  contract: {
+    risk: "local-write",
+    ledger: "external",
+    retry: "safe",
+    reversible: true,
+    evidence: { source: "sensor", describes: "the line in saved.txt" },
+    post: "result",
+    touches: [{ verb: "write", resource: "workspace:saved.txt" }]
+  }
+}
+
+const tools = {
+  "count_words.tool.json": scripted(counting, reads),
+  "save.tool.json": scripted(saving, { ...acting, cwd: "workspace" }),
+  "unsaid.tool.json": scripted(saving)
+}
+
+const script = (cwd: string, ...turns: ReadonlyArray<readonly [string, unknown]>): ReadonlyArray<string> => {
+  const texts = [...turns.map(([name, args]) => call(name, args)), "done"]
+  writeFileSync(join(cwd, "script.json"), JSON.stringify({ turns: texts }))
+  return ["run", "the task", "--script", "script.json", "--trace-content"]
+}
+
+describe("writ tools --tools-dir", () => {
+  it.effect("lists, shows and checks the tools of a directory beside ours", () =>
+    Effect.gen(function* () {
+      const dir = yield* directoryOf(tools)
+      const listed = JSON.parse((yield* invoke(["tools", "list", "--json", "--tools-dir", dir])).out)
+      const found = listed.tools.filter(({ name }: { name: string }) => `${name}.tool.json` in tools)
+      assert.deepStrictEqual(
+        found.map(({ name, risk, stated }: { name: string; risk: string; stated: boolean }) => [name, risk, stated]),
+        [
+          ["count_words", "read", true],
+          ["save", "local-write", true],
+          ["unsaid", "external", false]
+        ]
+      )
+      const shown = JSON.parse((yield* invoke(["tools", "show", "save", "--json", "--tools-dir", dir])).out)
+      assert.deepInclude(shown.contract, { ledger: "external", retry: "safe" })
+      const checked = yield* invoke(["tools", "check", "--json", "--tools-dir", dir])
+      assert.strictEqual(checked.code, 3)
+      assert.include(checked.out, '"says_nothing"')
+    })
+  )
+
+  it.effect("says every problem of every file, and does not begin", () =>
+    Effect.gen(function* () {
+      const dir = yield* directoryOf({ "a.tool.json": { description: "x" }, "b.tool.json": "{" })
+      for (const args of [
+        ["tools", "list"],
+        ["run", "the task"]
+      ]) {
+        const { code, err } = yield* invoke([...args, "--tools-dir", dir])
+        assert.strictEqual(code, 2)
+        for (const text of [
+          "--tools-dir: 3 problems",
+          "a.tool.json: parameters: it is missing",
+          "b.tool.json: line 1: "
+        ]) {
+          assert.include(err, text)
+        }
+      }
+      const taken = yield* directoryOf({ "echo.tool.json": scripted("", reads) })
+      const { code, err } = yield* invoke(["run", "the task", "--tools-dir", taken])
+      assert.strictEqual(code, 2)
+      assert.include(err, "echo: there are two tools of this name")
+    })
+  )
+})
+
+describe("writ run --tools-dir", () => {
+  it.live(
+    "runs the programs behind the same gates, and leaves a record that holds",
+    () =>
+      Effect.gen(function* () {
+        const [cwd, dir] = [yield* directory, yield* directoryOf(tools)]
+        const task = script(
+          cwd,
+          ["count_words", { text: "one two three" }],
+          ["save", {}],
+          ["unsaid", {}],
+          ["count_words", { txt: 1 }]
+        )
+        const { code, err, out } = yield* writ([...task, "--tools-dir", dir, "--json"], { cwd })
+        assert.strictEqual(code, 0, err)
+        assert.strictEqual(JSON.parse(out).stop.status, "completed")
+        const trace = newestTrace(cwd)
+        const answers = trace
+          .filter(({ event_type }) => event_type === "tool_result_committed")
+          .map(({ data }) => JSON.parse(String(data["answer"])))
+        assert.deepStrictEqual(answers[0], { ok: true, result: 3 })
+        assert.deepStrictEqual(answers[1], { ok: true, result: null })
+        assert.deepInclude(answers[2], { ok: false, kind: "refused" })
+        // What acted had the key that is on record, and what was not allowed did nothing.
+        const intent = trace.find(({ event_type }) => event_type === "effect_intent")
+        assert.strictEqual(
+          readFileSync(join(cwd, "saved.txt"), "utf8"),
+          `${String(intent?.data["idempotency_key"] ?? intent?.data["key"])}\n`
+        )
+        assert.deepStrictEqual(readdirSync(dir).sort(), Object.keys(tools).sort())
+        const { complete, ok, violations } = validateText(traceOf(runsIn(cwd).at(-1)!))
+        assert.deepStrictEqual({ complete, ok, violations }, { complete: true, ok: true, violations: [] })
+      }),
+    patience
+  )
+
+  it.live(
+    "offers what is named, else all of the directory besides the default, and never by a settings file",
+    () =>
+      Effect.gen(function* () {
+        const [cwd, dir] = [yield* directory, yield* directoryOf(tools)]
+        const toolsOf = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+          const { err, out } = yield* writ([...script(cwd), "--json", ...args], { cwd })
+          const { error, tools: offered } = JSON.parse(out)
+          return error === undefined ? (offered as ReadonlyArray<string>) : err
+        })
+        assert.includeMembers(
+          [...(yield* toolsOf("--tools-dir", dir))],
+          ["list_files", "count_words", "save", "unsaid"]
+        )
+        assert.deepStrictEqual(yield* toolsOf("--tools-dir", dir, "--tools", "count_words,echo"), [
+          "count_words",
+          "echo"
+        ])
+        writeFileSync(join(cwd, "writ.config.json"), JSON.stringify({ toolsDir: dir }))
+        assert.match(String(yield* toolsOf()), /has to be said on the command line or in WRIT_TOOLS_DIR/)
+      }),
+    patience
+  )
+
+  it.live(
+    "ends a program at the tool's deadline and goes on",
+    () =>
+      Effect.gen(function* () {
+        const sleeping = scripted("setInterval(()=>{},1000)", { ...reads, timeoutMillis: 300 })
+        const [cwd, dir] = [yield* directory, yield* directoryOf({ "sleep.tool.json": sleeping })]
+        const { code, err } = yield* writ([...script(cwd, ["sleep", {}]), "--tools-dir", dir], { cwd })
+        assert.strictEqual(code, 0, err)
+        const answer = newestTrace(cwd).find(({ event_type }) => event_type === "tool_result_committed")?.data["answer"]
+        assert.deepInclude(JSON.parse(String(answer)), { ok: false, kind: "timed_out" })
+      }),
+    patience
+  )
+})
