@@ -59,6 +59,8 @@ const growth = (seen: ReadonlyArray<readonly [number, number]>): number => {
 const soaked = async (timeouts: number, isolation: "thread" | "process"): Promise<Record<string, number>> => {
   const start = performance.now()
   const seen: Array<readonly [number, Held]> = []
+  // The first line opens what printing needs.
+  console.log(`  ${timeouts} timeouts, each ending a ${isolation}`)
   const before = held()
   const every = Math.max(1, Math.floor(timeouts / 40))
   await Effect.runPromise(

@@ -125,9 +125,10 @@ export const weigh = Effect.fnUntraced(function* (governor: Governor, situation:
       return yield* refuse(prospect.id, "the risk is not a number of zero or more")
     }
     // Somebody else's code: what it throws is a fault of that code, not of the loop.
-    const value = yield* Effect.suspend(() => governor.value(situation, prospect)).pipe(
-      Effect.catchDefect((defect) => refuse(prospect.id, "the value function threw", defect))
-    )
+    const value = yield* Effect.suspend(() => {
+      const estimate: unknown = governor.value(situation, prospect)
+      return Effect.isEffect(estimate) ? (estimate as Effect.Effect<number>) : Effect.succeed(Number.NaN)
+    }).pipe(Effect.catchDefect((defect) => refuse(prospect.id, "the value function threw", defect)))
     if (!Number.isFinite(value)) return yield* refuse(prospect.id, "the value is not a finite number")
     valued.push({ ...candidate, value })
   }

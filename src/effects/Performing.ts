@@ -187,7 +187,7 @@ const handOver = (run: RunContext, call: Admitted): Effect.Effect<ToolOutcome> =
   })
   return Effect.suspend(() => {
     const deadlineMillis = deadlineOf(run, tool)
-    const admitted = { callId: record.callId, tool, arguments: args, deadlineMillis, settings, ready }
+    const admitted = { callId: record.callId, runId: run.runId, tool, arguments: args, deadlineMillis, settings, ready }
     return run.pool.run(admitted, lateInto(run, call))
   })
 }

@@ -9,7 +9,7 @@ import { asEffect } from "./JsonResult.ts"
 import type { Json } from "./JsonText.ts"
 import { ToolContext, type ToolSettings } from "./ToolContext.ts"
 import type { ToolError } from "./ToolError.ts"
-import type { ValidatedArguments } from "./Validation.ts"
+import { seal, type ValidatedArguments } from "./Validation.ts"
 
 /** What is done to a resource. */
 export type Verb = "read" | "write" | "delete" | "send" | "execute"
@@ -95,9 +95,16 @@ export interface Binding {
 
 const none = { needs: [], touches: [] } as const
 
+/** Arguments of its own: what a term does to them changes nothing of what was approved and will be performed. */
+const copyOf = ({ effective, raw }: ValidatedArguments): ValidatedArguments => {
+  const copy = structuredClone(raw)
+  return seal(copy, effective === raw ? copy : structuredClone(effective))
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: the parameters are those of the tool the terms were declared for
-export const bind = (terms: Terms<any, any>, { encode, params, result }: Binding): BoundTerms => {
+export const bind = (terms: Terms<any, any>, { encode, params: own, result }: Binding): BoundTerms => {
   const { cost, hazard, key, needs, post, pre, preview, probe, touches } = terms
+  const params = (args: ValidatedArguments) => own(copyOf(args))
   const look = <A>(of: () => Look<A>): Look<A> => Effect.suspend(() => asEffect(of()))
   return {
     needs: needs === undefined ? () => none.needs : (args) => needs(params(args)),
@@ -106,7 +113,10 @@ export const bind = (terms: Terms<any, any>, { encode, params, result }: Binding
     hazard: hazard === undefined ? () => 0 : (args) => hazard(params(args)),
     key: key === undefined ? undefined : (args) => key(params(args)),
     pre: pre === undefined ? undefined : (args) => look(() => pre(params(args))),
-    post: typeof post !== "function" ? undefined : (args, json) => look(() => post(params(args), result(json))),
+    post:
+      typeof post !== "function"
+        ? undefined
+        : (args, json) => look(() => post(params(args), result(structuredClone(json)))),
     probe:
       probe === undefined
         ? undefined

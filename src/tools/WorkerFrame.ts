@@ -82,16 +82,30 @@ const receivedValue = (value: Json): StagedValue => {
   return typeof bigint === "string" ? BigInt(bigint) : Uint8Array.from(Buffer.from(String(base64), "base64"))
 }
 
+const describe = ({ bytes, mediaType, name }: ProducedArtifact): JsonObject => ({
+  name,
+  mediaType,
+  size: bytes.byteLength
+})
+
 /** A reply, with the number of the call it answers. */
 export const encodeReply = (id: number, { outcome, spent }: WorkerReply): Buffer => {
   const head = { id, spent: spent === true }
-  if (outcome._tag === "Failed") return encodeFrame({ ...head, outcome: { ...outcome } as unknown as Json })
+  if (outcome._tag === "Failed") {
+    const { raw, ...failure } = outcome
+    const kept = raw === undefined ? [] : [raw]
+    const json = { ...head, outcome: failure as unknown as Json, artifacts: kept.map(describe) }
+    return encodeFrame(
+      json,
+      kept.map(({ bytes }) => bytes)
+    )
+  }
   const { artifacts, staged = [], ...plain } = outcome
   return encodeFrame(
     {
       ...head,
       outcome: plain,
-      artifacts: artifacts.map(({ bytes, mediaType, name }) => ({ name, mediaType, size: bytes.byteLength })),
+      artifacts: artifacts.map(describe),
       staged: staged.map(({ parameters, ...rest }) => ({ ...rest, parameters: parameters.map(sentValue) }))
     },
     artifacts.map(({ bytes }) => bytes)
@@ -126,8 +140,10 @@ const stagedOf = (json: Json | undefined): ReadonlyArray<StagedStatement> =>
     return rows === undefined ? bound : { ...bound, rows: countOf(rows) }
   })
 
-const failureOf = (outcome: JsonObject): WorkerReply["outcome"] => {
-  const { effect, errors, kind, millis } = outcome
+const failureOf = (outcome: JsonObject, kept: ReadonlyArray<ProducedArtifact>): WorkerReply["outcome"] => {
+  const { effect, errors, hint, kind, millis } = outcome
+  const [raw, ...more] = kept
+  if (more.length > 0) return wrong()
   if (!failureKinds.includes(kind as FailureKind)) return wrong()
   if (effect !== "none" && effect !== "present" && effect !== "unknown") return wrong()
   const said = listOf(errors).map((error) => {
@@ -135,7 +151,8 @@ const failureOf = (outcome: JsonObject): WorkerReply["outcome"] => {
     // A problem of the arguments says more; it is passed on as it came.
     return { ...objectOf(error), path: textOf(path), reason: textOf(reason) }
   })
-  return { _tag: "Failed", kind: kind as FailureKind, errors: said, effect, millis: countOf(millis) }
+  const extra = { ...(hint === undefined ? {} : { hint: textOf(hint) }), ...(raw === undefined ? {} : { raw }) }
+  return { _tag: "Failed", kind: kind as FailureKind, errors: said, effect, millis: countOf(millis), ...extra }
 }
 
 /** The reply in a frame. Throws where it is none. */
@@ -143,7 +160,7 @@ export const decodeReply = ({ data, json }: Frame): WorkerReply & { readonly id:
   const reply = objectOf(json)
   const outcome = objectOf(reply.outcome)
   const head = { id: countOf(reply.id), ...(reply.spent === true ? { spent: true as const } : {}) }
-  if (outcome._tag === "Failed") return { ...head, outcome: failureOf(outcome) }
+  if (outcome._tag === "Failed") return { ...head, outcome: failureOf(outcome, artifactsOf(reply.artifacts, data)) }
   if (outcome._tag !== "Succeeded" || outcome.result === undefined) return wrong()
   const staged = stagedOf(reply.staged)
   const done = {

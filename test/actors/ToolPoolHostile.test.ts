@@ -124,7 +124,9 @@ describe("a hostile tool", () => {
         yield* until(() => pool.queue.free === 2)
         assert.strictEqual(pool.piscina.threads.length, 2)
         yield* until(() => pool.stuck === 0)
-        for (const [name, outcome] of seen) assert.isBelow(JSON.stringify(outcome).length, 10_000, name)
+        for (const [name, outcome] of seen) {
+          if (outcome._tag === "Failed") assert.isBelow(JSON.stringify(outcome.errors).length, 10_000, name)
+        }
         const late = yield* pool.run(admitted(tools, "wait", { value: 50 }))
         assert.deepInclude(late, { result: "waited" })
         yield* Scope.close(scope, Exit.void)

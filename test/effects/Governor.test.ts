@@ -164,6 +164,7 @@ describe("weigh", () => {
           ],
           [() => Effect.die(crash), "the value function threw"],
           [() => Effect.succeed(Number.NaN), "the value is not a finite number"],
+          [() => 5 as never, "the value is not a finite number"],
           [() => Effect.succeed(Infinity), "the value is not a finite number"]
         ]
         for (const [value, reason] of cases) {

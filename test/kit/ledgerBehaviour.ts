@@ -198,6 +198,23 @@ const settledAfterwards: Part = (backend, withLedger) => {
       )
     )
 
+    it.live(
+      "stays open when one of its attempts says late that it left nothing: the others may have left something",
+      () =>
+        withLedger((ledger) =>
+          Effect.gen(function* () {
+            yield* unknownCall(ledger)
+            assert.strictEqual((yield* ledger.retake(intent(0)))._tag, "New")
+            yield* ledger.late(key, failed)
+            assert.strictEqual((yield* ledger.get(key))!.standing, "running")
+            yield* ledger.settle(key, unknown)
+            assert.strictEqual((yield* ledger.begin(intent(0)))._tag, "Unknown")
+            yield* ledger.late(key, succeeded("late"))
+            assert.deepStrictEqual(yield* ledger.begin(intent(0)), { _tag: "Settled", outcome: succeeded("late") })
+          })
+        )
+    )
+
     it.live("is resolved by a person once, with name and reason", () =>
       withLedger((ledger) =>
         Effect.gen(function* () {

@@ -26,7 +26,8 @@ const outcome: fc.Arbitrary<ToolOutcome> = fc.oneof(
     kind: fc.constantFrom("crashed" as const, "not_found" as const),
     errors: fc.array(fc.record({ path: text, reason: text }), { maxLength: 3 }),
     effect: fc.constantFrom("none" as const, "unknown" as const),
-    millis: fc.nat()
+    millis: fc.nat(),
+    raw: fc.record({ name: text, mediaType: text, bytes })
   })
 )
 
@@ -61,9 +62,9 @@ describe("WorkerFrame", () => {
       '{"id":1,"outcome":{"_tag":"Succeeded","millis":1},"artifacts":[],"staged":[]}',
       '{"id":1,"outcome":{"_tag":"Succeeded","result":1,"millis":1},"artifacts":[{"name":"a","mediaType":"b","size":5}],"staged":[]}',
       '{"id":1,"outcome":{"_tag":"Succeeded","result":1,"millis":1},"artifacts":[],"staged":[{"sql":1,"parameters":[]}]}',
-      '{"id":1,"outcome":{"_tag":"Failed","kind":"fine","errors":[],"effect":"none","millis":1}}',
-      '{"id":1,"outcome":{"_tag":"Failed","kind":"crashed","errors":[{"path":"","reason":1}],"effect":"none","millis":1}}',
-      '{"id":1,"outcome":{"_tag":"Failed","kind":"crashed","errors":[],"effect":"some","millis":1}}'
+      '{"id":1,"outcome":{"_tag":"Failed","kind":"fine","errors":[],"effect":"none","millis":1},"artifacts":[]}',
+      '{"id":1,"outcome":{"_tag":"Failed","kind":"crashed","errors":[{"path":"","reason":1}],"effect":"none","millis":1},"artifacts":[]}',
+      '{"id":1,"outcome":{"_tag":"Failed","kind":"crashed","errors":[],"effect":"some","millis":1},"artifacts":[]}'
     ]
     for (const json of replies) {
       assert.throws(() => decodeReply({ json: JSON.parse(json), data: new Uint8Array() }), /no reply/, json)

@@ -50,7 +50,8 @@ export const ask = Effect.fnUntraced(function* (
     callId: record.callId,
     tool: tool.name,
     risk,
-    arguments: args.effective,
+    // A copy: whoever decides says yes or no, and changes nothing.
+    arguments: structuredClone(args.effective),
     digest,
     cost,
     hazard,

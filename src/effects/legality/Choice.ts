@@ -43,7 +43,7 @@ export const notWorthIt = Effect.fnUntraced(function* (
   if (governor === standard && cost === 0 && hazard === 0) return undefined
   const { riskWeight } = gatesOf(profile, tool.contract)
   const weighted = { ...governor, weights: { ...governor.weights, risk: governor.weights.risk * riskWeight } }
-  const call = { tool: tool.name, arguments: args.effective }
+  const call = { tool: tool.name, arguments: structuredClone(args.effective) }
   const proposal = { id: record.callId, order: 0, kind: "proposal", legal: true, cost, risk: hazard, call } as const
   const probe = tool.contract.risk !== "read" && canObserve(run) ? { cost: 0, risk: 0, legal: true } : undefined
   const situation = {

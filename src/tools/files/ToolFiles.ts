@@ -54,7 +54,8 @@ const endings = process.platform === "win32" ? ["", ".exe", ".com"] : [""]
 
 const found = (command: string, directory: string): string | undefined => {
   const named = command.includes("/") || isAbsolute(command)
-  const directories = named ? [directory] : (process.env["PATH"] ?? "").split(delimiter).filter((one) => one !== "")
+  const host = process.env
+  const directories = named ? [directory] : (host["PATH"] ?? "").split(delimiter).filter((one) => one !== "")
   for (const one of directories) {
     for (const ending of endings) {
       const path = resolve(one, `${command}${ending}`)

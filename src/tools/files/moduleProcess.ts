@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url"
 import { keyVariable } from "./KeyVariable.ts"
 
 const [, , file = "", output = "json"] = process.argv
+const host = process.env
 
 const answer = process.stdout.write.bind(process.stdout)
 process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write
@@ -25,7 +26,7 @@ const textOf = (result: unknown): string => {
 const work = async (): Promise<string> => {
   const module_: { readonly default?: unknown } = await import(pathToFileURL(file).href)
   if (typeof module_.default !== "function") throw new TypeError("the module has no function as its default export")
-  return textOf(await module_.default(await input(), { idempotencyKey: process.env[keyVariable] }))
+  return textOf(await module_.default(await input(), { idempotencyKey: host[keyVariable] }))
 }
 
 work().then(
