@@ -21,6 +21,13 @@ export interface Detachable {
   readonly owner: Scope.Scope
   /** Told what detached work ended with, if it ended by itself. */
   readonly late: ((outcome: ToolOutcome) => void) | undefined
+  readonly detached?: Detached | undefined
+}
+
+/** Told when work outlives its caller, and when that work is over, however it ended. */
+export interface Detached {
+  readonly began: () => void
+  readonly ended: () => void
 }
 
 /** The outcome of a call that got no time at all. */
@@ -75,7 +82,8 @@ const settled = (exit: Exit.Exit<ToolOutcome>, contract: Contract): Effect.Effec
 }
 
 const detach = (fiber: Fiber.Fiber<ToolOutcome>, options: Detachable): Effect.Effect<void> => {
-  const { contract, graceMillis, late, owner } = options
+  const { contract, detached, graceMillis, late, owner } = options
+  detached?.began()
   const end = contract.terminable
     ? Effect.flatMap(Effect.timeoutOption(Fiber.await(fiber), graceMillis), (ended) =>
         Option.isSome(ended) ? Effect.succeed(ended.value) : Effect.andThen(Fiber.interrupt(fiber), Fiber.await(fiber))
@@ -83,6 +91,7 @@ const detach = (fiber: Fiber.Fiber<ToolOutcome>, options: Detachable): Effect.Ef
     : Fiber.await(fiber)
   const tell = Effect.map(end, (exit) => {
     if (exit._tag === "Success") late?.(exit.value)
+    detached?.ended()
   })
   return Effect.asVoid(Effect.forkIn(tell, owner, { startImmediately: true }))
 }

@@ -71,7 +71,7 @@ export const layerInline = (options: InlineOptions = {}): Layer.Layer<ToolPool> 
       const owner = yield* Effect.scope
       const { anyIsolation, graceMillis = defaultGraceMillis, maxResultBytes } = options
       return {
-        run: ({ arguments: args, deadlineMillis, settings, tool }, late) =>
+        run: ({ arguments: args, deadlineMillis, detached, settings, tool }, late) =>
           tool.contract.isolation === "process" && anyIsolation !== true
             ? Effect.succeed(needsProcess)
             : runDetachable(execute(tool, args, { settings, maxResultBytes }), {
@@ -79,7 +79,8 @@ export const layerInline = (options: InlineOptions = {}): Layer.Layer<ToolPool> 
                 deadlineMillis,
                 graceMillis,
                 owner,
-                late
+                late,
+                detached
               })
       }
     })

@@ -10,7 +10,7 @@ import type { RegisteredTool, ValidatedArguments } from "../tools/Registry.ts"
 import type { ToolOutcome } from "../tools/ToolCall.ts"
 import type { ToolSettings } from "../tools/ToolContext.ts"
 import type { WorkerReply, WorkerTask } from "../tools/WorkerAnswer.ts"
-import { noTimeLeft, startDetachable } from "./Detachment.ts"
+import { type Detached, noTimeLeft, startDetachable } from "./Detachment.ts"
 import type { Claim, ToolPoolQueue } from "./ToolPoolQueue.ts"
 
 /** One call that may run: checked, allowed, and with the time it may take (Infinity for no limit). */
@@ -27,6 +27,8 @@ export interface AdmittedCall {
    * and the tool does not run.
    */
   readonly ready?: Effect.Effect<ToolOutcome | undefined>
+  /** Told about work that goes on after its caller was freed: a look at the world says little until it is over. */
+  readonly detached?: Detached
 }
 
 /** What can carry calls, one at a time. */
@@ -93,7 +95,8 @@ export const makeRun = <Carrier>(options: RunnerOptions<Carrier>): RunCall => {
           waited && call.ready !== undefined ? yield* Effect.onError(restore(call.ready), () => unused) : undefined
         const refusal = objection ?? (deadlineMillis <= 0 ? noTimeLeft : undefined)
         if (refusal !== undefined) return yield* Effect.as(unused, refusal)
-        const detachable = { contract: tool.contract, deadlineMillis, graceMillis, owner, late }
+        const { detached } = call
+        const detachable = { contract: tool.contract, deadlineMillis, graceMillis, owner, late, detached }
         return yield* startDetachable(work(call, carrier.success, claim), detachable, restore)
       })
     )

@@ -38,6 +38,8 @@ export interface Progress {
   lost: boolean
   /** The ledger knows for certain what the last attempt came to. */
   closed: boolean
+  /** Attempts that were given up and are still at work somewhere. */
+  running: number
 }
 
 /** `lost`: an attempt of an earlier process may have had its effect. */
@@ -47,7 +49,8 @@ export const newProgress = (made: number, lost: boolean): Progress => ({
   tried: [],
   began: false,
   lost,
-  closed: false
+  closed: false,
+  running: 0
 })
 
 type Fault = TraceError | LedgerError
@@ -75,16 +78,23 @@ export const outcomeFrom = ({ answer, effect, kind }: SettledOutcome): ToolOutco
   return { _tag: "Failed", kind: kind ?? told.kind, errors: told.errors, effect, millis: 0 }
 }
 
-/** Looks for the effect of a lost attempt. Nothing where the contract cannot look, or sees nothing clear. */
+/**
+ * Looks for the effect of a lost attempt. Nothing where the contract cannot look, or sees nothing clear; and as long as an
+ * attempt is `atWork`, that its effect is not there is not clear.
+ */
 export const probed = Effect.fnUntraced(function* (
   run: RunContext,
   call: Admitted,
-  key: string
+  key: string,
+  atWork: () => boolean = () => false
 ): Effect.fn.Return<ToolOutcome | "absent" | undefined, TraceError> {
   const { probe } = call.tool.terms
   if (probe === undefined || call.tool.contract.ledger !== "observe") return undefined
+  // Asked before the look: what ends meanwhile may have had its effect after it.
+  const working = atWork()
   const answer = yield* look("probe", () => probe(call.arguments, key), run.settings.tools)
-  const found = Result.isSuccess(answer) ? answer.success : ({ _tag: "Unclear" } as const)
+  const seen = Result.isSuccess(answer) ? answer.success : ({ _tag: "Unclear" } as const)
+  const found = seen._tag === "Absent" && working ? ({ _tag: "Unclear" } as const) : seen
   yield* run.trace.append({
     type: "effect_probed",
     step: call.step,
@@ -168,7 +178,8 @@ const followed = Effect.fnUntraced(function* (
   const policy = run.settings.gates.retry
   const observes = call.tool.contract.ledger === "observe"
   if (key !== undefined) yield* closeAttempt(run, key, progress, outcome)
-  let found = key === undefined ? undefined : yield* probed(run, call, key)
+  const atWork = () => progress.running > 0
+  let found = key === undefined ? undefined : yield* probed(run, call, key, atWork)
   for (;;) {
     if (found === "absent") progress.lost = false
     else if (found !== undefined) return { outcome: found }
@@ -179,7 +190,7 @@ const followed = Effect.fnUntraced(function* (
     if (key === undefined) return "again"
     // What was not there before the wait may be there now. And without an answer from the look, repeating the effect would
     // be a guess: only the look is repeated.
-    if (observes) found = yield* probed(run, call, key)
+    if (observes) found = yield* probed(run, call, key, atWork)
     if (observes && found === undefined) progress.made++
     if (observes && found !== "absent") continue
     const right = yield* retaken(run, call, key, progress)

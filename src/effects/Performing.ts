@@ -177,7 +177,7 @@ const deadlineOf = (run: RunContext, tool: RegisteredTool): number => {
 const finite = (millis: number): number => (Number.isFinite(millis) ? round3(millis) : 2 ** 31 - 1)
 
 /** One hand-over to the pool. The precondition is looked at again if the call had to wait for its turn there. */
-const handOver = (run: RunContext, call: Admitted): Effect.Effect<ToolOutcome> => {
+const handOver = (run: RunContext, call: Admitted, progress: Progress): Effect.Effect<ToolOutcome> => {
   const { arguments: args, key, record, tool } = call
   const settings = key === undefined ? run.settings.tools : { ...run.settings.tools, idempotencyKey: key }
   const ready = Effect.map(unmetAfter(run, record, call.step, "queue"), (unready) => {
@@ -187,7 +187,9 @@ const handOver = (run: RunContext, call: Admitted): Effect.Effect<ToolOutcome> =
   })
   return Effect.suspend(() => {
     const deadlineMillis = deadlineOf(run, tool)
-    const admitted = { callId: record.callId, runId: run.runId, tool, arguments: args, deadlineMillis, settings, ready }
+    const detached = { began: () => void progress.running++, ended: () => void progress.running-- }
+    const about = { callId: record.callId, runId: run.runId, tool, arguments: args }
+    const admitted = { ...about, deadlineMillis, settings, ready, detached }
     return run.pool.run(admitted, lateInto(run, call))
   })
 }
@@ -264,7 +266,7 @@ export const execute = Effect.fnUntraced(function* (
   run.emit({ _tag: "CallStarted", callId: record.callId, tool: tool.name })
   run.point = "tool"
   const before = nowMillis(run.clock)
-  const work = performAttempts(run, call, progress, handOver(run, call))
+  const work = performAttempts(run, call, progress, handOver(run, call, progress))
   const exit = yield* Effect.exit(restore(unlessStopped(run, work)))
   run.point = "after-tool"
   const judged = outcomeOf(call, exit, progress)

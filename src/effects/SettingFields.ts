@@ -7,6 +7,7 @@ import { isAddress } from "../actors/EffectLedgerAddress.ts"
 import { isObject, type Json, parse } from "../tools/JsonText.ts"
 import { type Grant, parseGrant } from "./Authority.ts"
 import * as Backoff from "./Backoff.ts"
+import { standardApprovalMillis } from "./Gates.ts"
 import * as Limits from "./Limits.ts"
 import { headerForm, parseHeader, parseServer, parseVariable, serverForm, variableForm } from "./McpSettings.ts"
 import { cautious, parse as parseProfile, profiles, type TaskProfile } from "./Profile.ts"
@@ -17,6 +18,7 @@ import {
   expected,
   type Field,
   flag,
+  leavesHere,
   limit,
   list,
   number,
@@ -175,6 +177,8 @@ const ledger: Field<string | undefined> = {
   description: "Where effects are remembered so that none happens twice (default .writ/ledger.sqlite)",
   form: "FILE|postgres://…|memory",
   fallback: undefined,
+  // A ledger of somebody else's choice would see answers, or forget what was done.
+  notFromFile: (said) => said !== undefined && (said === "memory" || isAddress(said) || leavesHere(said)),
   read: (raw) => {
     if (typeof raw !== "string" || raw === "") return expected("a file, postgres://… or memory")
     // Taken for a file name, another kind of address would be made into one.
@@ -205,7 +209,10 @@ const day = 86_400_000
 
 /** What decides about calls. */
 const gates = {
-  approvalExpiry: duration("How long an approval holds (default 30m)", 30 * 60_000, 30 * day),
+  approvalExpiry: {
+    ...duration("How long an approval holds (default 30m)", standardApprovalMillis, 30 * day),
+    notFromFile: (millis: number) => millis > standardApprovalMillis
+  },
   profile,
   grant: list("Permit this and nothing else, as in write:workspace:notes/**; repeatable", "VERB:RESOURCE", parseGrant),
   deny: list("Never permit this, granted or not; repeatable", "VERB:RESOURCE", parseGrant),
@@ -248,7 +255,7 @@ export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
   toolsDir,
   ...mcp,
   ...web,
-  workspace: path("Directory the file tools may read (default: the current one)", "."),
+  workspace: { ...path("Directory the file tools may read (default: the current one)", "."), notFromFile: leavesHere },
   fixture,
   calls: choice(
     "Several calls in one turn: only the first, in order, or reads side by side",
@@ -297,7 +304,7 @@ export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
     notFromFile: (value) => value === "all"
   },
   ...gates,
-  runDir: text("Directory of this run (default .writ/runs/RUN-ID)", "DIR"),
+  runDir: { ...text("Directory of this run (default .writ/runs/RUN-ID)", "DIR"), notFromFile: leavesHere },
   ledger,
   modelsDir: path("Where downloaded models are kept (default .writ/models)", ".writ/models"),
   modelHash: flag("Put the SHA-256 of the model file into the record (default on)", true),

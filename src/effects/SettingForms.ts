@@ -2,6 +2,7 @@
  * How one setting is read from a raw value, whatever source it came from: texts, numbers, switches, choices, times, lists.
  * Knows no setting by name.
  */
+import { isAbsolute, relative, sep } from "node:path"
 import * as Result from "effect/Result"
 import { type Json, parse } from "../tools/JsonText.ts"
 
@@ -35,6 +36,13 @@ export const path = (description: string, fallback: string): Field<string> => ({
   fallback,
   read: (raw) => (typeof raw === "string" && raw !== "" ? Result.succeed(raw) : expected("a directory"))
 })
+
+/** Does a path of the settings file lead out of the directory the file lies in? Whoever wrote the file may be somebody else. */
+export const leavesHere = (said: string | undefined): boolean => {
+  if (said === undefined) return false
+  const way = relative(".", said)
+  return isAbsolute(way) || way === ".." || way.startsWith(`..${sep}`)
+}
 
 export const flag = (description: string, fallback = false): Field<boolean> => ({
   description,

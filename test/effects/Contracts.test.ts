@@ -26,7 +26,7 @@ import { call, calls } from "../kit/script.ts"
 
 const services = layerScripted({ turns: [] })
 /** The same with threads, whose tools have the newer contract. */
-const threaded = ToolPool.layerPiscina({ module: new URL("../kit/billingToolkit.ts", import.meta.url) }).pipe(
+const threaded = ToolPool.layerPiscina({ module: new URL("../kit/billingToolkit.ts", import.meta.url), threadsPerTool: 2 }).pipe(
   Layer.provideMerge(services)
 )
 

@@ -204,3 +204,28 @@ describe("settings of what decides about calls", () => {
     assert.deepStrictEqual([candidates, dryRun, retry], [3, true, { attempts: 4, delayMillis: 250, factor: 2 }])
   })
 })
+
+describe("a settings file that lies in somebody else's directory", () => {
+  const from = (file: RawSettings) => resolve({ flags: {}, environment: {}, file })
+
+  it("may not point anything out of that directory, forget effects, or stretch an approval", () => {
+    for (const [name, said] of [
+      ["workspace", "/"],
+      ["workspace", "../elsewhere"],
+      ["runDir", "/tmp/run"],
+      ["ledger", "memory"],
+      ["ledger", "postgres://somewhere/ledger"],
+      ["ledger", "../ledger.sqlite"],
+      ["approvalExpiry", "1d"]
+    ] as const) {
+      const found = from({ [name]: said })
+      assert.isTrue(Result.isFailure(found), `${name}: ${said}`)
+      assert.include(Result.isFailure(found) ? found.failure.message : "", "has to be said on the command line")
+    }
+  })
+
+  it("may say what stays inside it, and what is stricter", () => {
+    const said = { workspace: "data", runDir: "runs/a", ledger: "ledger.sqlite", approvalExpiry: "5m" }
+    assert.isTrue(Result.isSuccess(from(said)))
+  })
+})

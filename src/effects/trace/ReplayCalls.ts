@@ -105,12 +105,13 @@ const prepare = (call: TraceCall, run: TraceRun, options: ReplayCallsOptions): R
 const saidBy = (outcome: ToolOutcome): Readonly<Record<string, unknown>> => {
   const text = answerText(answerOf(outcome))
   const ok = outcome._tag === "Succeeded"
+  const raw = ok || outcome.raw === undefined ? [] : [outcome.raw]
   return {
     ok,
     failure_kind: ok ? null : outcome.kind,
     effect: ok ? null : outcome.effect,
     payload: ok ? outcome.result : text,
-    artifacts: ok ? outcome.artifacts.map(({ bytes, name }) => ({ name, sha256: hashOf(bytes) })) : []
+    artifacts: (ok ? outcome.artifacts : raw).map(({ bytes, name }) => ({ name, sha256: hashOf(bytes) }))
   }
 }
 

@@ -46,7 +46,9 @@ const outcomeOf = ({ data }: TraceRecord, artifacts: ReadonlyArray<ProducedArtif
         errors: errorsOf(data["payload"]),
         effect: data["effect"] as never,
         millis: 0,
-        ...hintOf(data["payload"])
+        ...hintOf(data["payload"]),
+        // What a tool answered instead of its result was kept.
+        ...(data["failure_kind"] === "bad_result" && artifacts[0] !== undefined ? { raw: artifacts[0] } : {})
       }
 
 /** What the tool said of itself, where the contract decided otherwise: the postcondition says so again. */
