@@ -5,7 +5,7 @@
  */
 import type * as Sqlite from "node:sqlite"
 import type { StagedStatement } from "../tools/ToolCall.ts"
-import { checkRows, checkText, Refused, reasonFor } from "./EffectLedgerStaged.ts"
+import { checkRows, checkText, Refused, reasonFor, refused } from "./EffectLedgerStaged.ts"
 
 /** The ledger's own tables. */
 const own = new Set(["entries", "owners"])
@@ -86,9 +86,9 @@ const execute = (db: Sqlite.DatabaseSync, statement: StagedStatement): void => {
   const { parameters, sql } = statement
   checkText(statement)
   const other = otherPlaceholder.exec(sql)?.[0]
-  if (other !== undefined) throw new Refused(`${other} is no place for a value: use $1, $2 and so on`)
+  if (other !== undefined) throw refused(`${other} is no place for a value: use $1, $2 and so on`)
   const prepared = db.prepare(sql)
-  if (sql.slice(prepared.sourceSQL.length).trim() !== "") throw new Refused("it is more than one statement")
+  if (sql.slice(prepared.sourceSQL.length).trim() !== "") throw refused("it is more than one statement")
   const values = Object.fromEntries(
     parameters.map((value, at) => [`$${at + 1}`, typeof value === "boolean" ? Number(value) : value])
   )

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import type { StagedStatement } from "../tools/ToolCall.ts"
 import * as Server from "./EffectLedgerPostgresServer.ts"
-import { checkRows, checkText, Refused, reasonFor } from "./EffectLedgerStaged.ts"
+import { checkRows, checkText, type Refused, reasonFor, refused } from "./EffectLedgerStaged.ts"
 
 /** What a statement may begin with: work on rows, and on what rows lie in. */
 const verbs =
@@ -34,9 +34,9 @@ const check = (statement: StagedStatement): void => {
   const { sql } = statement
   checkText(statement)
   if (!verbs.test(sql))
-    throw new Refused("it may begin with insert, update, delete, merge, select, with, or create table, and no comment")
+    throw refused("it may begin with insert, update, delete, merge, select, with, or create table, and no comment")
   const name = reserved.exec(sql)?.[0]
-  if (name !== undefined) throw new Refused(`it may not use ${name}: the name is reserved`)
+  if (name !== undefined) throw refused(`it may not use ${name}: the name is reserved`)
 }
 
 const attempt = (run: () => void): Effect.Effect<void, Refused> =>
@@ -65,20 +65,21 @@ const executeAll = Effect.fnUntraced(function* (
   const until = (yield* Clock.currentTimeMillis) + limitMillis
   const blamed = <A>(at: number, effect: Effect.Effect<A, SqlError | Refused>) =>
     Effect.mapError(effect, (error) => {
-      if (isSqlError(error)) return isOurs(error) ? error : new Refused(reasonFor(at, staged, saidBy(error)))
-      return new Refused(reasonFor(at, staged, error.message))
+      if (isSqlError(error)) return isOurs(error) ? error : refused(reasonFor(at, staged, saidBy(error)))
+      return refused(reasonFor(at, staged, error.message))
     })
   for (const [at, statement] of staged.entries()) {
     yield* blamed(at, execute(connection, statement))
     const late = (yield* Clock.currentTimeMillis) > until
-    if (late) yield* blamed(at, Effect.fail(new Refused(`all took longer than ${limitMillis} ms`)))
+    if (late) return yield* blamed(at, Effect.fail(refused(`all took longer than ${limitMillis} ms`)))
   }
   const last = staged.length - 1
   yield* blamed(last, connection.query("set constraints all immediate"))
   // The next call's statements may again be in any order.
   yield* connection.query("set constraints all deferred")
   const { rows } = yield* connection.query(touched)
-  if (rows.length > 0) yield* blamed(last, Effect.fail(new Refused("tables of the ledger were touched")))
+  if (rows.length > 0) return yield* blamed(last, Effect.fail(refused("tables of the ledger were touched")))
+  return undefined
 })
 
 /**

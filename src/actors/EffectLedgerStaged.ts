@@ -4,6 +4,7 @@
  */
 
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import { plain } from "../tools/Execution.ts"
 import { answerText, type StagedStatement } from "../tools/ToolCall.ts"
 import {
@@ -16,7 +17,9 @@ import {
 } from "./EffectLedgerEntry.ts"
 
 /** A statement that is not executed, or not kept; the message says why, for a model. */
-export class Refused extends Error {}
+export class Refused extends Schema.TaggedError<Refused>()("Refused", { message: Schema.String }) {}
+
+export const refused = (message: string): Refused => new Refused({ message })
 
 /** Statements that change or read rows; only of those it is known how many. */
 const countsRows = /^\s*(?:insert|update|delete|replace|merge|with|select|values)\b/i
@@ -27,18 +30,18 @@ export const checkText = ({ parameters, rows, sql }: StagedStatement): void => {
   const wanted = parameters.map((_, at) => at + 1)
   const odd = [...named].find((number) => !wanted.includes(number)) ?? wanted.find((number) => !named.has(number))
   if (odd !== undefined) {
-    throw new Refused(
+    throw refused(
       `it has ${parameters.length} parameters, and $${odd} is ${named.has(odd) ? "none of them" : "not used"}`
     )
   }
   if (rows !== undefined && !countsRows.test(sql)) {
-    throw new Refused("rows is for statements that change or read rows")
+    throw refused("rows is for statements that change or read rows")
   }
 }
 
 /** Throws `Refused` where it has to concern another number of rows. */
 export const checkRows = ({ rows }: StagedStatement, found: number): void => {
-  if (rows !== undefined && rows !== found) throw new Refused(`it concerns ${found} rows, and has to concern ${rows}`)
+  if (rows !== undefined && rows !== found) throw refused(`it concerns ${found} rows, and has to concern ${rows}`)
 }
 
 /** Which statement was refused, and why. */
