@@ -26,9 +26,10 @@ import { call, calls } from "../kit/script.ts"
 
 const services = layerScripted({ turns: [] })
 /** The same with threads, whose tools have the newer contract. */
-const threaded = ToolPool.layerPiscina({ module: new URL("../kit/billingToolkit.ts", import.meta.url), threadsPerTool: 2 }).pipe(
-  Layer.provideMerge(services)
-)
+const threaded = ToolPool.layerPiscina({
+  module: new URL("../kit/billingToolkit.ts", import.meta.url),
+  threadsPerTool: 2
+}).pipe(Layer.provideMerge(services))
 
 const order = { order: "order-431", cents: 1200 }
 const propose = call("create_invoice", order)
