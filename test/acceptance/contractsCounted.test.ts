@@ -7,8 +7,8 @@ import * as Agent from "../../src/effects/Agent.ts"
 import { Approval, allowAll } from "../../src/effects/Policy.ts"
 import { layerScripted, MemoryTraces } from "../../src/testing.ts"
 import { attemptClasses, type Stage } from "../../src/tools/AttemptClass.ts"
-import type { Answer, EffectClaim, FailureKind } from "../../src/tools/ToolCall.ts"
-import { type BillOptions, bill, byOrder, make, type Opening, of, open, silent, unwound } from "../kit/billing.ts"
+import type { Answer, EffectClaim, FailureKind, ToolOutcome } from "../../src/tools/ToolCall.ts"
+import { type BillOptions, bill, byOrder, type Opening, of, open, silent, unwound } from "../kit/billing.ts"
 import { attempts, census, failures, measured } from "../kit/billingAudit.ts"
 import { call, calls } from "../kit/script.ts"
 
@@ -154,6 +154,23 @@ const habits = (wrong: number, all: number): ReadonlyArray<string> => {
   return [...turns, "Done."]
 }
 
+/** Gives the first call up, forgets to say so, and tells of its success when the second one has succeeded too. */
+const forgetful = (): ToolPool.ToolPool["Service"] => {
+  let tell: ((outcome: ToolOutcome) => void) | undefined
+  const made: ToolOutcome = { _tag: "Succeeded", result: { invoice: "INV-1" }, artifacts: [], millis: 0 }
+  return {
+    run: (_, late) =>
+      Effect.sync(() => {
+        if (tell === undefined) {
+          tell = late
+          return { _tag: "Failed", kind: "timed_out", errors: [], effect: "unknown", millis: 0 } satisfies ToolOutcome
+        }
+        tell(made)
+        return made
+      })
+  }
+}
+
 describe("11: six numbers, from the log alone", () => {
   it.effect("6 of 200 attempts that break the schema are 3 %, and the same twice", () =>
     Effect.gen(function* () {
@@ -178,16 +195,14 @@ describe("11: six numbers, from the log alone", () => {
         })
       })
       const progressed = yield* bill([propose, propose, "Done."], { tools: better.registry })
-      // The answer came too late, the look was too early, and so there are two.
+      // The look said that nothing was there, and then the first try answered after all: so there are two. The pool that
+      // comes with the package says when work that was given up is over; this one does not.
       const twice = yield* open({
-        terms: () => ({ ledger: "observe", deadlineMillis: 100, probe: () => Effect.succeed({ _tag: "Absent" }) }),
-        act: (office, order, visit, key) =>
-          Effect.as(visit === 1 ? Effect.sleep(1_500) : Effect.void, make(office, order, `${key}-${visit}`))
+        terms: () => ({ ledger: "observe", post: "result", probe: () => Effect.succeed({ _tag: "Absent" }) })
       })
       const doubled = yield* unwound(
-        bill([propose, { text: "Done.", prefillMillis: 2_000 }], { tools: twice.registry })
+        bill([propose, "Done."], { tools: twice.registry }).pipe(Effect.provideService(ToolPool.ToolPool, forgetful()))
       )
-      assert.lengthOf(twice.office.invoices, 2)
       const texts = [undone, progressed, doubled].map(({ text }) => text)
       const scores = new Map(
         [undone, progressed, doubled].map(({ outcome }) => [outcome.runId, { with: 1, without: 0.5 }])

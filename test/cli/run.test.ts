@@ -40,7 +40,7 @@ describe("writ run", () => {
         assert.include(document.text, "42")
         assert.strictEqual(document.transcript, null)
         const [run] = runsIn(cwd)
-        assert.notInclude(traceOf(run!), "17.5")
+        assert.notInclude(traceOf(run!), "17.5%")
         assert.isFalse(existsSync(join(run!, "transcript.yaml")))
 
         writeFileSync(join(cwd, "writ.config.json"), '{"traceContent": true}')
