@@ -30,7 +30,8 @@ export interface LedgerFile {
   readonly alive: (owner: string, now: number) => boolean
   readonly entry: (key: string) => LedgerEntry | undefined
   readonly entries: (runId: string | undefined) => ReadonlyArray<LedgerEntry>
-  /** Gives up the lease, so that what this owner left unsettled is unknown at once, and closes the file. */
+  /** Gives up the lease, so that what this owner left unsettled is unknown at once. */
+  readonly release: () => void
   readonly close: () => void
 }
 
@@ -298,13 +299,8 @@ const fromDatabase = (db: Sqlite.DatabaseSync, codes: typeof Sqlite.constants, o
     alive: leases.alive,
     entry: entries.get,
     entries: entries.list,
-    close: () => {
-      try {
-        leases.drop()
-      } finally {
-        db.close()
-      }
-    }
+    release: leases.drop,
+    close: () => db.close()
   }
 }
 

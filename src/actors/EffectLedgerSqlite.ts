@@ -30,6 +30,9 @@ export interface SqliteOptions extends LedgerTiming {
 
 const retryMillis = 5
 
+/** How long closing waits for a locked file to give the lease up. */
+const releaseMillis = 2_000
+
 const attempt = <A>(operation: LedgerError["operation"], path: string, run: (now: number) => A) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.try({ try: () => run(now), catch: faultOf(operation, path) }))
 
@@ -65,12 +68,12 @@ const acquire = Effect.fnUntraced(function* (options: SqliteOptions) {
     patiently(busyMillis)(
       attempt("open", path, () => openFile(sqlite, { path, owner, leaseMillis, maxBytes, create }))
     ),
-    // A lease that cannot be given up runs out.
-    (file) =>
-      Effect.ignore(
-        attempt("open", path, () => file.close()),
-        { log: "Warn" }
-      )
+    (file) => {
+      // A lease that cannot be given up runs out; whoever closes does not wait for that.
+      const release = patiently(Math.min(busyMillis, releaseMillis))(attempt("open", path, file.release))
+      const close = attempt("open", path, file.close)
+      return Effect.andThen(Effect.ignore(release, { log: "Warn" }), Effect.ignore(close, { log: "Warn" }))
+    }
   )
   const retried = patiently(busyMillis)
   const submit = yield* makeSubmit(

@@ -101,6 +101,30 @@ describe("a file that several share", () => {
   )
 })
 
+describe("closing", () => {
+  it.live("gives the lease up also where another process has the file locked at that moment", () =>
+    Effect.gen(function* () {
+      const path = yield* place
+      const db = new DatabaseSync(path)
+      yield* open(path, (ledger) =>
+        Effect.gen(function* () {
+          yield* ledger.begin(intent(0))
+          assert.lengthOf(db.prepare("select * from owners").all(), 1)
+          db.exec("begin immediate")
+          yield* Effect.forkDetach(
+            Effect.delay(
+              Effect.sync(() => db.exec("rollback")),
+              100
+            )
+          )
+        })
+      )
+      assert.lengthOf(db.prepare("select * from owners").all(), 0)
+      db.close()
+    })
+  )
+})
+
 describe("a file that cannot be trusted", () => {
   const refused = (path: string) => flip(open(path, (ledger) => ledger.begin(intent(0))))
 
