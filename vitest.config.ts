@@ -7,8 +7,8 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 2,
     // Bounds for what hangs. No test waits for a while, so a slow machine only makes them slower.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 240_000,
+    hookTimeout: 120_000,
     teardownTimeout: 20_000
   }
 })

@@ -12,6 +12,8 @@ const suites: Readonly<Record<string, () => Promise<Figures>>> = {
   ledger: async () => ({ ...(await (await import("./ledger.bench.ts")).ledgerBench()) }),
   sessions: async () => (await import("./sessions.bench.ts")).sessionsBench(),
   validate: async () => (await import("./validate.bench.ts")).validateBench(),
+  traces: async () => (await import("./traces.bench.ts")).tracesBench(process.env["WRIT_BENCH_PROGRAM"]),
+  eval: async () => (await import("./eval.bench.ts")).evalBench(),
   codecs: async () => {
     const speeds = await (await import("./codecs.bench.ts")).codecs()
     const figures = Object.entries(speeds).flatMap(([id, { calls, plain }]) => [

@@ -16,7 +16,7 @@ import * as Registry from "../src/tools/Registry.ts"
 const call = '<tool_call>\n{"name": "calculate", "arguments": {"expression": "17.5*240/100"}}\n</tool_call>'
 
 /** The trace of one run of so many calls. */
-const record = (calls: number, content: boolean): Promise<string> =>
+export const record = (calls: number, content: boolean): Promise<string> =>
   Effect.runPromise(
     Effect.gen(function* () {
       const tools = yield* Registry.pick(yield* registry, ["calculate"])

@@ -71,11 +71,11 @@ const files = `## Tools that are files
 **What a contract does not say is taken for the worst**: external, never repeated, not to be undone, so every call is asked about. A tool
 that acts and says so has to say all it owes. Resources and keys are templates over the arguments (\`workspace:{path}\`,
 \`invoice:{order.id}\`); an argument that is absent or no text blocks the call. A resource \`workspace:…\` has to lie in the workspace by the rules above, links
-included, or the call does not begin. What the program opens beyond what it states is its own business: nothing confines it.
+included and without two slashes in a row (an absolute path behind a directory), or the call does not begin. What the program opens beyond what it states is its own business: nothing confines it.
 
 The program is started without a shell, in a process group of its own. It reads the arguments as one JSON object from standard input and
-writes its result to standard output. It sees \`PATH\`, the variables it was allowed, and \`WRIT_IDEMPOTENCY_KEY\`: the key of the
-logical attempt, the same on every repeat. What it has to honour it for is \`"ledger": "external", "retry": "safe"\`.
+writes its result to standard output. It sees \`PATH\`, the variables that its file names (\`env\`), those that \`--tool-env\` grants to all
+tools of a run ([pool.md](pool.md#what-tools-see)), and \`WRIT_IDEMPOTENCY_KEY\`: the key of the logical attempt, the same on every repeat. What it has to honour it for is \`"ledger": "external", "retry": "safe"\`.
 
 | It | The model is told |
 | --- | --- |
@@ -93,6 +93,24 @@ All problems of all files are reported at once, each with file, place and remedy
 the main process, at most 8 at a time, and pass the same gates as every other tool. \`writ tools list --tools-dir DIR\` shows them;
 \`writ tools check --tools-dir DIR\` says what is amiss in their contracts. A settings file cannot name the directory: that is said on
 the command line or in \`WRIT_TOOLS_DIR\`. Without \`--tools\` all of its tools are offered, besides those by default.
+
+\`writ mcp serve --tools-dir DIR\` offers them as an MCP server, \`writ trace replay RUN --tools-dir DIR\` executes recorded calls of those that
+only read once more. In a program:
+
+\`\`\`ts
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Agent, Wiring } from "effect-writ"
+import { FileTools } from "effect-writ/files"
+import * as Effect from "effect/Effect"
+
+const program = Effect.gen(function* () {
+  const files = yield* FileTools.open("tools", { env: { API_KEY: "…" } })
+  // What is wrong in the files is in files.problems; those tools are not there.
+  return yield* Agent.run({ task: "Count the words of notes.md.", tools: files.registry, settings: { workspace: ".", fixtures: {} } }).pipe(
+    Effect.provide(files.layer(Wiring.layer({ model: "model.gguf" })))
+  )
+}).pipe(Effect.provide(NodeServices.layer))
+\`\`\`
 `
 
 export const chapters = { beginning: [beginning], end: [workspace, files] }

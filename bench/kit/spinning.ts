@@ -1,6 +1,7 @@
 /** One tool that never ends and one that does, registered by hand: a thread that loads no schema compiler starts fast. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { cautious } from "../../src/tools/Contract.ts"
 import type { JsonObject } from "../../src/tools/JsonText.ts"
 import type { RegisteredTool, Registry } from "../../src/tools/Registry.ts"
 import { bind } from "../../src/tools/Terms.ts"
@@ -9,24 +10,7 @@ import type { ValidatedArguments } from "../../src/tools/Validation.ts"
 const tool = (name: string, run: RegisteredTool["run"]): RegisteredTool => ({
   name,
   spec: { name, description: name, parameters: { type: "object" } },
-  contract: {
-    risk: "read",
-    ledger: "none",
-    retry: "never",
-    reversible: true,
-    evidence: { source: "self", describes: "its answer" },
-    scopes: [],
-    settle: undefined,
-    compensation: undefined,
-    keyParameter: undefined,
-    version: 1,
-    deadlineMillis: undefined,
-    terminable: true,
-    polling: false,
-    asksUser: false,
-    stated: false,
-    functions: []
-  },
+  contract: cautious({ risk: "read" }),
   terms: bind({}, { params: () => ({}), result: (json) => json, encode: () => Effect.succeed(null) }),
   hash: name,
   check: (raw: JsonObject) => Result.succeed({ raw, effective: raw } as unknown as ValidatedArguments),

@@ -46,6 +46,7 @@ const makeGuard = (db: Sqlite.DatabaseSync, codes: typeof Sqlite.constants) => {
   const names = new Map(Object.entries(codes).map(([name, code]) => [code as number, name]))
   let watching = false
   let forbidden: string | undefined
+  let shaped = false
 
   const forbid = (what: string): number => {
     forbidden ??= what
@@ -59,6 +60,7 @@ const makeGuard = (db: Sqlite.DatabaseSync, codes: typeof Sqlite.constants) => {
     if (table === undefined) {
       return forbid((names.get(action) ?? "that").replace("SQLITE_", "").replaceAll("_", " ").toLowerCase())
     }
+    shaped ||= action === codes.SQLITE_CREATE_TABLE || action === codes.SQLITE_ALTER_TABLE
     const name = table(one, two)
     return isForeign(name) ? codes.SQLITE_OK : forbid(`the table ${name}, which is not the tool's`)
   }
@@ -69,14 +71,29 @@ const makeGuard = (db: Sqlite.DatabaseSync, codes: typeof Sqlite.constants) => {
     watch: <A>(run: () => A): A => {
       watching = true
       forbidden = undefined
+      shaped = false
       try {
         return run()
       } finally {
         watching = false
       }
     },
-    forbidden: () => forbidden
+    forbidden: () => forbidden,
+    /** The last statement may have made or changed a table. */
+    shaped: () => shaped
   }
+}
+
+/**
+ * A foreign key is no work on the table it names, so the authorizer is not asked. But whoever writes that table has to look
+ * through it, and cannot where it does not fit: the ledger could not write any more.
+ */
+const references = `select f."table" as name from sqlite_master m, pragma_foreign_key_list(m.name) f
+  where m.type = 'table' and lower(f."table") in (${[...own].map((name) => `'${name}'`).join(", ")})`
+
+const checkReferences = (db: Sqlite.DatabaseSync): void => {
+  const name = db.prepare(references).get()?.["name"]
+  if (name !== undefined) throw refused(`it may not use the table ${name}, which is not the tool's`)
 }
 
 /** Placeholders that would silently be null: only `$1`, `$2` and so on are bound. */
@@ -125,11 +142,12 @@ export const makeStaging = (db: Sqlite.DatabaseSync, codes: typeof Sqlite.consta
   return {
     run: (staged) => {
       guard ??= makeGuard(db, codes)
-      const { forbidden, watch } = guard
+      const { forbidden, shaped, watch } = guard
       db.exec("savepoint staged")
       for (const [at, statement] of staged.entries()) {
         try {
           watch(() => execute(db, statement))
+          if (shaped()) checkReferences(db)
         } catch (error) {
           const why = whyOf(error, forbidden())
           if (why === undefined) throw error

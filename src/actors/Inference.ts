@@ -18,9 +18,11 @@ import * as Stream from "effect/Stream"
 import { EngineError } from "../engine/EngineError.ts"
 import type { GenerationEvent } from "../engine/Generation.ts"
 import { isBusy, makeBuffer, raiseStop, waitIdle } from "../engine/LlamaControl.ts"
+import type { EmbeddingOptions, LlamaEmbedder } from "../engine/LlamaEmbedding.ts"
 import type { LlamaOptions } from "../engine/LlamaModel.ts"
-import { Model, type ModelSession } from "../engine/Model.ts"
-import type { Snapshot, Stats, Wire } from "../engine/Wire.ts"
+import { Model, type ModelSession, type Progress } from "../engine/Model.ts"
+import type { Segment } from "../engine/Prompt.ts"
+import type { OpenEvent, Snapshot, Stats, Wire } from "../engine/Wire.ts"
 
 export type { LlamaOptions } from "../engine/LlamaModel.ts"
 
@@ -49,20 +51,13 @@ export const layerWorker = (options: LlamaOptions): Layer.Layer<Model, EngineErr
     Effect.map(makeWorker(options), ({ model }) => model)
   )
 
-/** `layerWorker` as a scoped value. */
+/** `layerWorker` as a scoped value. `loading` is told the share of the weights that is there, from 0 to 1. */
 export const makeWorker = Effect.fnUntraced(function* (
-  options: LlamaOptions
+  options: LlamaOptions,
+  loading: (share: number) => void = () => {}
 ): Effect.fn.Return<WorkerModel, EngineError, Scope.Scope> {
-  const thread = yield* startThread
-  const client = yield* connect(thread)
-  const lost = engineErrors(thread)
-  // Registered last, so first: from here on calls fail by name instead of waiting for a thread that is leaving.
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      thread.reason ??= new EngineError({ reason: "lost", message: "The model was closed. Open it again." })
-    })
-  )
-  const identity = yield* client.Open(options).pipe(lost)
+  const { client, lost } = yield* startServing
+  const identity = yield* lost(opened(client.Open(options), loading))
   const ids = new WeakMap<ModelSession, number>()
   return {
     stats: client.Stats().pipe(lost),
@@ -82,6 +77,16 @@ export const makeWorker = Effect.fnUntraced(function* (
       )
     }
   }
+})
+
+/** A model file that makes vectors, in a thread of its own; scoped and told of as in `makeWorker`. */
+export const makeEmbedder = Effect.fnUntraced(function* (
+  options: EmbeddingOptions,
+  loading: (share: number) => void = () => {}
+): Effect.fn.Return<LlamaEmbedder, EngineError, Scope.Scope> {
+  const { client, lost } = yield* startServing
+  const identity = yield* lost(opened(client.EmbedOpen(options), loading))
+  return { identity, embed: (texts) => client.Embed({ texts }).pipe(lost) }
 })
 
 /** The thread, and why it is gone once it is. */
@@ -171,6 +176,19 @@ const connect = Effect.fnUntraced(function* (thread: Thread): Effect.fn.Return<C
   return yield* Rpc.make(Wire, { disableTracing: true }).pipe(Effect.provideService(Rpc.Protocol, protocol))
 })
 
+/** A thread that serves `Wire`, with nothing open yet. */
+const startServing = Effect.gen(function* () {
+  const thread = yield* startThread
+  const client = yield* connect(thread)
+  // Registered last, so first: from here on calls fail by name instead of waiting for a thread that is leaving.
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      thread.reason ??= new EngineError({ reason: "lost", message: "The model was closed. Open it again." })
+    })
+  )
+  return { client, lost: engineErrors(thread) }
+})
+
 /** Failures of the transport become the reason why the thread is gone; a dead thread is not asked at all. */
 type Lost = <A, R>(call: Effect.Effect<A, EngineError | RpcClientError, R>) => Effect.Effect<A, EngineError, R>
 
@@ -183,6 +201,39 @@ const engineErrors = (thread: Thread): Lost => {
   return (call) =>
     Effect.suspend(() => (thread.reason === undefined ? Effect.mapError(call, named) : Effect.fail(thread.reason)))
 }
+
+/** Work over there that says how far it is: runs it to its end, which is what `see` takes for one. */
+const lastOf = <Event, A, E>(events: Stream.Stream<Event, E>, see: (event: Event) => A | undefined) =>
+  Effect.suspend(() => {
+    let last: A | undefined
+    const listen = Stream.runForEach(events, (event) =>
+      Effect.sync(() => {
+        last = see(event) ?? last
+      })
+    )
+    return Effect.flatMap(listen, () =>
+      last === undefined
+        ? Effect.fail(
+            new EngineError({ reason: "lost", message: "The inference thread ended its work without a result." })
+          )
+        : Effect.succeed(last)
+    )
+  })
+
+/** Who answers, once the model is there. */
+const opened = <E>(events: Stream.Stream<OpenEvent, E>, loading: (share: number) => void) =>
+  lastOf(events, (event) => {
+    if (event._tag === "Opened") return event.identity
+    loading(event.share)
+    return undefined
+  })
+
+const committed = (client: Client, session: number, segments: ReadonlyArray<Segment>, progress?: Progress) =>
+  lastOf(client.Commit({ session, segments }), (event) => {
+    if (event._tag === "Committed") return event.span
+    progress?.(event.done, event.total)
+    return undefined
+  })
 
 /**
  * A session here is a name over there. Interruption of a call crosses the thread as a message that nobody answers, so
@@ -241,7 +292,7 @@ const makeSession = (client: Client, session: number, lost: Lost): ModelSession 
       })
     )
   return {
-    commit: (segments) => grow(client.Commit({ session, segments })),
+    commit: (segments, progress) => grow(committed(client, session, segments, progress)),
     keep: (closing) => grow(client.Keep({ session, closing })),
     turn,
     rollback: owner.withPermit(client.Rollback({ session }).pipe(lost)),

@@ -11,13 +11,15 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
 import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { JsonObject } from "../tools/JsonText.ts"
-import { type Descriptor, type RefusedTool, readAll } from "../tools/mcp/McpDescriptor.ts"
+import { type Descriptor, type RefusedTool, read, together } from "../tools/mcp/McpDescriptor.ts"
 import { fromClient, McpError } from "./McpError.ts"
+import * as McpHttpHearing from "./McpHttpHearing.ts"
 import { environmentOf, type HttpServer, type McpLimits, type McpServer, type StdioServer } from "./McpServer.ts"
 import { McpStdout } from "./McpStdout.ts"
 
@@ -48,7 +50,7 @@ interface Watch {
   pid: number | undefined
   /** The revision the server answered with. */
   agreed: string | undefined
-  listed: Array<unknown>
+  listed: Array<ReturnType<typeof read>>
   stdout: McpStdout | undefined
   /** The end of what it wrote to standard error. */
   stderr: string
@@ -134,22 +136,39 @@ const stdioTransport = Effect.fnUntraced(function* (watch: Watch, adapter: Adapt
 })
 
 /** Redirects are errors: headers with credentials are for the address that was named. */
-const httpTransport = (watch: Watch, adapter: Adapter, { headers, url }: HttpServer) =>
-  McpClient.http({
-    url,
-    protocol: adapter,
-    maxMessageBytes: watch.limits.messageBytes,
-    ...(headers === undefined ? {} : { headers })
+const httpTransport = (watch: Watch, adapter: Adapter, server: HttpServer) =>
+  Effect.gen(function* () {
+    const hearing = yield* McpHttpHearing.make({
+      server,
+      version: adapter.protocolVersion,
+      limits: watch.limits,
+      onChanged: () => watch.changes++
+    })
+    const { headers, url } = server
+    const transport = yield* McpClient.http({
+      url,
+      protocol: adapter,
+      maxMessageBytes: watch.limits.messageBytes,
+      ...(headers === undefined ? {} : { headers })
+    }).pipe(Effect.provideService(HttpClient.HttpClient, hearing.client))
+    // The newest revision knows no stream of the server's own.
+    return { transport, listen: adapter === stateless ? Effect.void : hearing.listen }
   }).pipe(
     Effect.provide(FetchHttpClient.layer),
     Effect.provideService(FetchHttpClient.RequestInit, { redirect: "error" })
   )
 
+const expecting = <A, E>(watch: Watch, id: string | number, answer: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.suspend(() => {
+    watch.stdout?.expect(id)
+    return answer
+  })
+
 /** Takes the tools out of a list before the client judges it as a whole: one that cannot be read must not cost the others. */
 const sieved = (watch: Watch, transport: McpClient.Transport): McpClient.Transport => ({
   ...transport,
   request: (message, tool) =>
-    Effect.map(transport.request(message, tool), (response) => {
+    Effect.map(expecting(watch, message.id, transport.request(message, tool)), (response) => {
       const result = (response as { readonly result?: unknown }).result
       if (typeof result !== "object" || result === null) return response
       if (message.method === "initialize") {
@@ -158,9 +177,15 @@ const sieved = (watch: Watch, transport: McpClient.Transport): McpClient.Transpo
       }
       if (message.method !== "tools/list") return response
       const { tools } = result as { readonly tools?: unknown }
+      const most = watch.limits.tools
       if (!Array.isArray(tools)) return response
-      watch.listed.push(...tools.slice(0, watch.limits.tools + 1))
-      return { ...response, result: { ...result, tools: [] } } as typeof response
+      // Read at once: what is refused for its size is not kept until the list ends, which may be never.
+      for (const tool of tools.slice(0, most + 1 - watch.listed.length))
+        watch.listed.push(read(tool, watch.listed.length))
+      // There is enough to refuse it: the next page is not asked for.
+      const { nextCursor, ...last } = result as Readonly<Record<string, unknown>>
+      const kept = watch.listed.length > most || nextCursor === undefined ? last : { ...last, nextCursor }
+      return { ...response, result: { ...kept, tools: [] } } as typeof response
     })
 })
 
@@ -183,13 +208,15 @@ const errorOf = (watch: Watch, error: McpClientError): McpError => {
 
 const attempt = Effect.fnUntraced(function* (watch: Watch, adapter: Adapter, version: string) {
   const { limits, server } = watch
-  const transport =
+  const { listen, transport } =
     server.transport._tag === "Stdio"
-      ? yield* stdioTransport(watch, adapter, server.transport)
+      ? { transport: yield* stdioTransport(watch, adapter, server.transport), listen: Effect.void }
       : yield* httpTransport(watch, adapter, server.transport)
-  return yield* McpClient.make({ name: "writ", version, timeout: limits.startMillis }).pipe(
+  const client = yield* McpClient.make({ name: "writ", version, timeout: limits.startMillis }).pipe(
     Effect.provideService(McpClient.Transport, sieved(watch, transport))
   )
+  yield* listen
+  return client
 })
 
 const newWatch = (server: McpServer, limits: McpLimits): Watch => ({
@@ -233,7 +260,7 @@ const linkOf = (watch: Watch, client: McpClient.McpClient): McpLink => {
       watch.listed = []
       return listed.length > limits.tools
         ? new McpError({ server: server.name, reason: "limit", detail: `lists more than ${limits.tools} tools` })
-        : Effect.succeed(readAll(listed))
+        : Effect.succeed(together(listed))
     })
   )
   return {

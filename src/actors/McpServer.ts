@@ -29,6 +29,8 @@ export interface McpLimits {
   readonly startMillis: number
   /** For its whole list of tools. */
   readonly listMillis: number
+  /** Until its own stream over HTTP is open, where it has one. Whoever connects goes on without. */
+  readonly hearMillis: number
   /** For each step of going away: closing its input, asking it to end, ending it. */
   readonly exitMillis: number
   /** After so long the list is read again before a call, announced change or not. */
@@ -44,6 +46,7 @@ export interface McpLimits {
 export const standardLimits: McpLimits = {
   startMillis: 30_000,
   listMillis: 15_000,
+  hearMillis: 1_000,
   exitMillis: 2_000,
   freshMillis: 60_000,
   messageBytes: 16 * 1024 * 1024,

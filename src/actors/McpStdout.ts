@@ -23,7 +23,7 @@ const nothing = new Uint8Array(0)
 
 type Message = Readonly<Record<string, unknown>>
 
-const isId = (id: unknown): boolean => typeof id === "string" || typeof id === "number"
+const isId = (id: unknown): id is string | number => typeof id === "string" || typeof id === "number"
 
 /** `undefined` for what is not JSON. */
 const parsed = (text: string): unknown => {
@@ -42,6 +42,8 @@ export class McpStdout {
   #size = 0
   #stray = 0
   #requests = 0
+  /** Our requests that have no answer yet. */
+  readonly #open = new Set<string | number>()
   /** Lines that were no messages. */
   dropped = 0
   fault: Fault | undefined
@@ -50,6 +52,9 @@ export class McpStdout {
     this.#limits = limits
     this.#onChanged = onChanged
   }
+
+  /** Our request of this id is about to be sent. What answers none of ours is no answer. */
+  readonly expect = (id: string | number): void => void this.#open.add(id)
 
   readonly push = (chunk: Uint8Array): Uint8Array => {
     if (this.fault !== undefined) return nothing
@@ -101,7 +106,9 @@ export class McpStdout {
       this.#spontaneous(method, id, params, passing)
       return
     }
-    if (id === undefined || (result === undefined && error === undefined)) {
+    const isAnswer = result !== undefined || error !== undefined
+    // An error without an id is about a message of ours that could not be read: nobody knows which.
+    if (!isAnswer || !(id === null ? error !== undefined : isId(id) && this.#open.delete(id))) {
       this.#noise(bytes, true)
       return
     }

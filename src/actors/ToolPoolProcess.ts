@@ -46,7 +46,7 @@ export class ToolPoolProcess {
   #gone = false
   #reason: string | undefined
 
-  /** `onUp` is called once, when it can take calls. */
+  /** `onUp` is called once, when it can take calls. Throws where the system has no room for a process. */
   constructor(options: ProcessOptions, onUp: () => void) {
     const { entry, env, heapMb, maxReplyBytes } = options
     this.#reader = new FrameReader(maxReplyBytes)
@@ -54,6 +54,11 @@ export class ToolPoolProcess {
     const args = [`--max-old-space-size=${heapMb}`, fileURLToPath(entry), ...options.arguments]
     // Standard output belongs to the program; the group is what is ended with it.
     this.#child = spawn(process.execPath, args, { env, stdio: ["pipe", 2, 2, "pipe", "pipe"], detached: hasGroups })
+    // Where not even its pipes could be opened there are no streams, and the error is said later, to whoever listens.
+    if ((this.#child.stdin ?? null) === null) {
+      this.#child.on("error", () => {})
+      throw new Error("too many files are open")
+    }
     this.#input = this.#child.stdin!
     this.#output = this.#child.stdio[3] as Readable
     this.#lifeline = this.#child.stdio[4] as Readable

@@ -95,12 +95,20 @@ class Pool {
   /** A process that can take calls. One that is not waited for any more is ended. */
   readonly #start: Effect.Effect<ToolPoolProcess, ToolOutcome> = Effect.gen({ self: this }, function* () {
     // Loaded here so that programs without such tools never pay for it.
-    const { ToolPoolProcess } = yield* Effect.promise(() => import("./ToolPoolProcess.ts"))
+    const { ToolPoolProcess } = yield* Effect.tryPromise({
+      try: () => import("./ToolPoolProcess.ts"),
+      catch: (cause) => cannotStart(String(cause))
+    })
     const { maxResultBytes } = this.#options
     // Text may double where it is quoted; the rest is room for names.
     const maxReplyBytes = 2 * maxResultBytes + maxArtifactBytes + 2 * maxStagedBytes + 65_536
     const start = Effect.callback<ToolPoolProcess, ToolOutcome>((resume) => {
-      const process = new ToolPoolProcess({ ...this.#options, maxReplyBytes }, () => resume(Effect.succeed(process)))
+      let process: ToolPoolProcess
+      try {
+        process = new ToolPoolProcess({ ...this.#options, maxReplyBytes }, () => resume(Effect.succeed(process)))
+      } catch (error) {
+        return resume(Effect.fail(cannotStart(error instanceof Error ? error.message : String(error))))
+      }
       this.#all.add(process)
       process.whenGone(() => {
         this.#all.delete(process)

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import { crashReason, failed, unseenEffect } from "../tools/Execution.ts"
+import { crashReason, failed, received, unseenEffect } from "../tools/Execution.ts"
 import type { RegisteredTool, ValidatedArguments } from "../tools/Registry.ts"
 import type { ToolOutcome } from "../tools/ToolCall.ts"
 import type { ToolSettings } from "../tools/ToolContext.ts"
@@ -72,7 +72,7 @@ export const makeRun = <Carrier>(options: RunnerOptions<Carrier>): RunCall => {
         carriers.done(carrier, spent)
         return spent ? later : returned
       }),
-      Effect.map(({ outcome }) => outcome),
+      Effect.map(({ outcome }) => received(outcome, call.tool.contract, maxResultBytes)),
       Effect.catch((cause) => Effect.succeed(crashed(cause, call.tool)))
     )
   }
@@ -84,8 +84,8 @@ export const makeRun = <Carrier>(options: RunnerOptions<Carrier>): RunCall => {
         const returned = Effect.sync(() => queue.give(claim))
         const queued = yield* queue.take(claim, restore)
         const waited = queued || !carriers.atHand()
-        const carrier = yield* Effect.result(Effect.onInterrupt(restore(carriers.acquire), () => returned))
-        if (carrier._tag === "Failure") return yield* Effect.as(returned, carrier.failure)
+        const carrier = yield* Effect.result(Effect.onError(restore(carriers.acquire), () => returned))
+        if (carrier._tag === "Failure") return carrier.failure
         const unused = Effect.sync(() => {
           carriers.release(carrier.success)
           queue.give(claim)

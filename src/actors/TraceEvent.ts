@@ -4,9 +4,9 @@
  */
 import * as Schema from "effect/Schema"
 import { callEvents } from "./TraceEventCalls.ts"
-import { Content, Count, Digest, EffectKnown, EvidenceSource, TraceSpan } from "./TraceEventFields.ts"
+import { Content, Count, Digest, EffectKnown, EvidenceSource, RedactedField, TraceSpan } from "./TraceEventFields.ts"
 
-export { Content, Hidden, JsonContent, TraceSpan } from "./TraceEventFields.ts"
+export { Content, Hidden, JsonContent, RedactedField, TraceSpan } from "./TraceEventFields.ts"
 
 export const schemaId = "writ.trace.v1"
 
@@ -45,7 +45,7 @@ export const LimitKind = Schema.Literals(["model_turns", "tool_calls", "wall_tim
 export type LimitKind = typeof LimitKind.Type
 
 /** What kind of thing a failed run failed of. */
-export const FailureClass = Schema.Literals(["engine", "trace", "ledger", "artifacts", "defect"])
+export const FailureClass = Schema.Literals(["engine", "trace", "ledger", "artifacts", "conversation", "defect"])
 export type FailureClass = typeof FailureClass.Type
 
 const counts = {
@@ -70,7 +70,9 @@ export const vocabulary = {
     calls: Schema.Literals(["single", "sequential", "parallel"]),
     render: Schema.Literals(["verbatim", "template"]),
     content: Schema.Boolean,
-    committed_len: Count
+    committed_len: Count,
+    /** Names of the redaction rules in force. */
+    redact: Schema.optionalKey(Schema.Array(Schema.String))
   }),
   provenance: Schema.Struct({
     product: Schema.Record(Schema.String, Schema.String),
@@ -250,6 +252,8 @@ export const TraceLine = Schema.Struct({
   step: Schema.String,
   phase: Schema.NullOr(Schema.String),
   data: Schema.Record(Schema.String, Schema.Unknown),
+  /** Fields of `data` in which redaction rules replaced something. */
+  redacted: Schema.optionalKey(Schema.Array(RedactedField)),
   /** SHA-256 of the previous line's bytes without its newline. */
   prev: Digest
 })

@@ -16,6 +16,10 @@ export type Content = typeof Content.Type
 /** The same for a JSON value; with content on it is the value itself. */
 export const JsonContent = Schema.Unknown
 
+/** A field in which redaction rules replaced something: its place (JSON Pointer in `data`), how often, and what it was. */
+export const RedactedField = Schema.Struct({ at: Schema.String, count: Count, bytes: Count, hmac: Digest })
+export type RedactedField = typeof RedactedField.Type
+
 export const TraceSpan = Schema.Tuple([Count, Count])
 
 export const Problems = Schema.Array(Schema.Struct({ path: Content, reason: Content }))

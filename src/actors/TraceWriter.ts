@@ -15,6 +15,8 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { canonical, type Json } from "../tools/JsonText.ts"
 import { makeDirectory } from "./Directories.ts"
+import { eventRedactor, type RedactedEvent } from "./RedactedEvent.ts"
+import type { Redactor } from "./Redaction.ts"
 import { genesis, type Hidden, schemaId, type TraceInput } from "./TraceEvent.ts"
 
 export class TraceError extends Schema.TaggedError<TraceError>()("TraceError", {
@@ -27,6 +29,8 @@ export interface TraceOptions {
   /** Off: no text, argument, path or payload is written, only lengths and digests. */
   readonly content: boolean
   readonly tokenEvents: boolean
+  /** What is replaced before a line is written. */
+  readonly redact?: Redactor
 }
 
 /** The open trace of one run. */
@@ -56,9 +60,12 @@ export interface RunTrace {
   readonly json: (value: Json) => unknown
   /**
    * An unkeyed digest of content (SHA-256 in hex) as the trace may hold it. Whoever can guess the content could check the
-   * guess against it, so without content it is replaced by its own digest under the run's key.
+   * guess against it, so without content it is replaced by its own digest under the run's key; so it is where `of`, which it
+   * was made of, is redacted.
    */
-  readonly digest: (sha256: string) => string
+  readonly digest: (sha256: string, of?: Json) => string
+  /** Replacements so far. */
+  readonly redactions: () => number
 }
 
 export class TraceWriter extends Context.Service<
@@ -112,19 +119,25 @@ const makeHide = (key: Uint8Array): ((text: string) => Hidden) => {
   }
 }
 
+/** An event as it may be written. */
+type Redacting = (event: TraceInput) => RedactedEvent
+
 /** Numbers, dates and chains events, and hands them to the sink. */
 class Chain {
   readonly #sink: Sink
+  readonly #redacted: Redacting | undefined
   readonly #clock: Clock.Clock
   readonly #startNanos: bigint
   readonly #head: string
   #seq = 0
+  #redactions = 0
   #prev = genesis
   /** What was noted, and what could not be handed over: the record has no hole where one write failed. */
   readonly #waiting: Array<TraceInput> = []
 
-  constructor(runId: string, sink: Sink, clock: Clock.Clock) {
+  constructor(runId: string, sink: Sink, clock: Clock.Clock, redacted: Redacting | undefined) {
     this.#sink = sink
+    this.#redacted = redacted
     this.#clock = clock
     this.#startNanos = clock.currentTimeNanosUnsafe()
     this.#head = `{"schema":"${schemaId}","run_id":${JSON.stringify(runId)},"seq":`
@@ -132,6 +145,11 @@ class Chain {
 
   get length(): number {
     return this.#seq + this.#waiting.length
+  }
+
+  /** Replacements in what was handed over. */
+  get redactions(): number {
+    return this.#redactions
   }
 
   get waiting(): boolean {
@@ -149,11 +167,15 @@ class Chain {
     let lines = ""
     let prev = this.#prev
     let seq = this.#seq
+    let redactions = this.#redactions
     for (const event of this.#waiting) {
       const phase = event.phase === undefined ? "null" : `"${event.phase}"`
+      const { data, redacted } = this.#redacted?.(event) ?? { data: event.data, redacted: [] }
+      const replaced = redacted.length === 0 ? "" : `,"redacted":${JSON.stringify(redacted)}`
       const line =
         `${this.#head}${seq},"event_type":"${event.type}"${at}"${event.step}","phase":${phase}` +
-        `,"data":${JSON.stringify(event.data)},"prev":"${prev}"}`
+        `,"data":${JSON.stringify(data)}${replaced},"prev":"${prev}"}`
+      for (const { count } of redacted) redactions += count
       prev = hash("sha256", line)
       seq++
       lines += `${line}\n`
@@ -162,6 +184,7 @@ class Chain {
     this.#waiting.length = 0
     this.#seq = seq
     this.#prev = prev
+    this.#redactions = redactions
   }
 }
 
@@ -172,7 +195,10 @@ const makeRunTrace = (
   key: Uint8Array,
   clock: Clock.Clock
 ): RunTrace => {
-  const chain = new Chain(runId, sink, clock)
+  const hide = makeHide(key)
+  const { content, redact } = options
+  const redacting = redact === undefined ? undefined : eventRedactor(redact, hide, content)
+  const chain = new Chain(runId, sink, clock, redacting)
   const written = (events: ReadonlyArray<TraceInput>): Effect.Effect<void, TraceError> =>
     Effect.try({
       try: () => chain.append(events),
@@ -183,7 +209,6 @@ const makeRunTrace = (
           cause
         })
     })
-  const hide = makeHide(key)
   return {
     options,
     path: sink.path,
@@ -198,9 +223,11 @@ const makeRunTrace = (
       }
     },
     length: () => chain.length,
-    text: options.content ? (value) => value : hide,
-    json: options.content ? (value) => value : (value) => hide(canonical(value)),
-    digest: options.content ? (sha256) => sha256 : (sha256) => hide(sha256).hmac
+    text: content ? (value) => value : hide,
+    json: content ? (value) => value : (value) => hide(canonical(value)),
+    digest: (sha256, of) =>
+      !content || (of !== undefined && (redact?.json(of).count ?? 0) > 0) ? hide(sha256).hmac : sha256,
+    redactions: () => chain.redactions
   }
 }
 
@@ -328,7 +355,8 @@ const silent: RunTrace = {
   length: () => 0,
   text: () => "",
   json: () => null,
-  digest: (sha256) => sha256
+  digest: (sha256) => sha256,
+  redactions: () => 0
 }
 
 /** No record at all. For measuring what a record costs; a run without one cannot be checked, resumed or replayed. */

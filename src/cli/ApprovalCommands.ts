@@ -4,35 +4,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Flags from "./Flags.ts"
-
-/** What no record holds, and so has to be said again: the run goes on at once. */
-const again = Flags.settings(
-  "model",
-  "script",
-  "toolsDir",
-  "mcp",
-  "mcpContracts",
-  "mcpEnv",
-  "mcpHeader",
-  "webHost",
-  "webAddress",
-  "webSearch",
-  "webCache",
-  "webCacheMode",
-  "webHtml",
-  "workspace",
-  "fixture",
-  "approve",
-  "approvalExpiry",
-  "grant",
-  "deny",
-  "scope",
-  "ledger",
-  "modelsDir",
-  "modelHash",
-  "threads",
-  "gpu"
-)
+import { unrecorded } from "./SettingLists.ts"
 
 const config = {
   run: Argument.String("run").pipe(Argument.withDescription("The run that waits: its id, its directory or its trace")),
@@ -47,7 +19,8 @@ const config = {
     Flag.withDescription("Go on with the run (default: yes)"),
     Flag.withDefault(true)
   ),
-  ...again,
+  // The run goes on at once.
+  ...Flags.settings(...unrecorded),
   json: Flags.json,
   quiet: Flags.quiet,
   color: Flags.color

@@ -66,10 +66,11 @@ export const askWith = (ask: Ask, { caughtUp, screen }: Asking): Approver => {
 }
 
 /** Lines from standard input. Not in raw mode, so Ctrl-C stays a signal. */
-const askTerminal =
+export const askTerminal =
   (screen: Screen): Ask =>
   (text) =>
     Effect.callback<string | undefined>((resume) => {
+      screen.hold(true)
       screen.write(text)
       const lines = createInterface({ input: process.stdin, terminal: false })
       let answer: string | undefined
@@ -79,6 +80,7 @@ const askTerminal =
       })
       lines.once("close", () => {
         process.stdin.pause()
+        screen.hold(false)
         resume(Effect.succeed(answer))
       })
       return Effect.sync(() => lines.close())

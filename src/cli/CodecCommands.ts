@@ -1,7 +1,6 @@
 /** The commands about model families: names, flags, help. Programs are imported when they run. */
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Flags from "./Flags.ts"
 
@@ -52,10 +51,7 @@ const parseCodec = Command.make(
     tools: Flags.text("tools", "FILE", "The advertised tools as JSON (default: some tool, so that calls are seen)"),
     chunk: Flags.number("chunk", "N", "Let the text arrive in pieces of N characters"),
     stop: Flags.choice("stop", ["eos", "length"], "How the turn ended (default: eos)"),
-    reasoningOpen: Flag.Boolean("reasoning-open").pipe(
-      Flag.withDescription("The prompt had begun a block of reasoning"),
-      Flag.withDefault(false)
-    ),
+    reasoningOpen: Flags.switchOn("reasoning-open", "The prompt had begun a block of reasoning"),
     json: Flags.json
   },
   (flags) =>

@@ -2,8 +2,9 @@
 import { shownPlace } from "../actors/EffectLedgerAddress.ts"
 import type { Outcome } from "../effects/Outcome.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
-import { flagOf, type SettingName, type Settings } from "../effects/SettingFields.ts"
+import { fields, flagOf, type Settings } from "../effects/SettingFields.ts"
 import { grantText, type Resolved } from "../effects/Settings.ts"
+import { unrecorded } from "./SettingLists.ts"
 
 export type Continuing =
   | { readonly _tag: "Nothing" }
@@ -16,39 +17,6 @@ export type Continuing =
 export const quoted = (word: string): string =>
   /^[\w./@%+:,=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
-/** Settings that a record does not hold. */
-export const unrecorded: ReadonlyArray<SettingName> = [
-  "model",
-  "script",
-  "toolsDir",
-  "mcp",
-  "mcpContracts",
-  "mcpEnv",
-  "mcpHeader",
-  "webHost",
-  "webAddress",
-  "webSearch",
-  "webCache",
-  "webCacheMode",
-  "webHtml",
-  "workspace",
-  "fixture",
-  "approve",
-  "approvalExpiry",
-  "grant",
-  "deny",
-  "scope",
-  "ledger",
-  "modelsDir",
-  "threads",
-  "gpu"
-]
-
-const lists = ["mcp", "mcpEnv", "mcpHeader", "webHost", "webAddress", "scope"] as const
-
-/** Is a setting a list of texts, each as it was said? */
-const isList = (name: SettingName): name is (typeof lists)[number] => (lists as ReadonlyArray<string>).includes(name)
-
 /** The flags of this command line that the next one has to repeat, because no record holds what they say. */
 export const repeated = ({ origins, settings }: Pick<Resolved, "origins" | "settings">): ReadonlyArray<string> =>
   unrecorded.flatMap((name) => {
@@ -57,10 +25,14 @@ export const repeated = ({ origins, settings }: Pick<Resolved, "origins" | "sett
     if (name === "fixture") {
       return Object.entries(settings.fixture).flatMap(([key, fact]) => ["--fixture", `${key}=${fact}`])
     }
+    if (name === "redact") {
+      return settings.redact.flatMap((rule) => ["--redact", `${rule.name}=${rule.pattern}`])
+    }
     if (name === "grant" || name === "deny") {
       return settings[name].flatMap((grant) => [`--${flagOf(name)}`, grantText(grant)])
     }
-    if (isList(name)) return settings[name].flatMap((said) => [`--${flagOf(name)}`, said])
+    if (Array.isArray(value)) return (value as ReadonlyArray<string>).flatMap((said) => [`--${flagOf(name)}`, said])
+    if (fields[name].kind === "boolean") return [`--${value === true ? "" : "no-"}${flagOf(name)}`]
     if (name === "approvalExpiry") return [`--${flagOf(name)}`, `${settings.approvalExpiry}ms`]
     // The record says who was asked.
     if (name === "approve" && (value === "suspend" || value === "ask")) return []
@@ -121,6 +93,9 @@ export const continuing = (
         ? "recorded without content, so it cannot go on once it is approved: start it again with --suspend --trace-content"
         : "recorded without content, so it cannot be continued; --trace-content makes runs resumable"
     return { _tag: "Hint", text }
+  }
+  if (outcome.redactions !== undefined) {
+    return { _tag: "Hint", text: "recorded with texts that redaction rules replaced, so it cannot be continued" }
   }
   const next = (command: ReadonlyArray<string>) => commandOf(command, outcome.runId, directory, [...extra, ...again])
   return stop._tag === "AwaitingApproval"

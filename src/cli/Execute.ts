@@ -9,7 +9,9 @@ import * as Stream from "effect/Stream"
 import { EffectLedger } from "../actors/EffectLedger.ts"
 import { isAddress, shownPlace } from "../actors/EffectLedgerAddress.ts"
 import * as Ids from "../actors/Ids.ts"
+import { compile } from "../actors/Redaction.ts"
 import * as Agent from "../effects/Agent.ts"
+import { tuningOf } from "../effects/EngineFields.ts"
 import type { FileTools } from "../effects/FileTools.ts"
 import type { McpTools } from "../effects/McpTools.ts"
 import { exitCode, type Outcome } from "../effects/Outcome.ts"
@@ -58,6 +60,8 @@ export interface Job {
   readonly mcp?: McpTools | undefined
   /** The tools of the run that are files. */
   readonly files?: FileTools | undefined
+  /** The environment of the tools: what is granted of this program's own. May hold secrets. */
+  readonly toolEnv?: Readonly<Record<string, string>>
   /** What the web tools may reach. May hold a key: it is for tools only. */
   readonly web?: WebSettings | undefined
   readonly showing: Showing
@@ -85,18 +89,23 @@ const ledgerOf = ({ dryRun, ledger }: Settings): { readonly ledger?: string } =>
   return ledger === undefined ? {} : { ledger }
 }
 
-const layerOf = Effect.fnUntraced(function* ({ directory, engine, files, mcp, registry, runId, settings }: Job) {
+const layerOf = Effect.fnUntraced(function* (
+  { directory, engine, files, mcp, registry, runId, settings, toolEnv = {} }: Job,
+  view: RunView | undefined
+) {
   const { services } = yield* Provisions
   const layer = services({
     ...(engine._tag === "File"
-      ? { model: engine.path }
+      ? { model: engine.path, ...(view === undefined ? {} : { loading: view.loading }) }
       : { engine: Layer.succeed(Model, engine.scripted.model), modelHash: false }),
     sessions: 1,
     ...(settings.context === undefined ? {} : { contextTokens: settings.context }),
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
     gpu: settings.gpu,
+    tuning: tuningOf(settings),
     // Without tools there is nothing to run on threads.
     inlineTools: registry.tools.length === 0,
+    toolEnv,
     ...ledgerOf(settings),
     ...(settings.modelHash ? {} : { modelHash: false }),
     runDirectory: () => directory
@@ -127,7 +136,7 @@ const optionsOf = ({ model, registry, settings, task, ...job }: Job): Agent.Agen
   ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
   settings: toolSettings({ settings, ...job }),
   gates: gatesOf(settings),
-  trace: { content: settings.traceContent, tokenEvents: settings.tokenEvents }
+  trace: { content: settings.traceContent, tokenEvents: settings.tokenEvents, redact: settings.redact }
 })
 
 /**
@@ -195,7 +204,9 @@ const transcriptOf = Effect.fnUntraced(function* (job: Job, outcome: Outcome) {
   if (!job.settings.traceContent) return undefined
   const about = { model: job.model.title, codec: job.model.codec, tools: job.registry.tools.map((tool) => tool.name) }
   const { save } = yield* Effect.promise(() => import("./SavedTranscript.ts"))
-  const problem = yield* save(job.directory.transcript, outcome, about)
+  // The settings were checked when they were read.
+  const redactor = yield* Effect.orDie(compile(job.settings.redact))
+  const problem = yield* save(job.directory.transcript, outcome, about, redactor)
   if (problem === undefined) return job.directory.transcript
   yield* Console.error(`writ: the transcript could not be written: ${problem}`)
   return undefined
@@ -224,9 +235,16 @@ const open = Effect.fnUntraced(function* (job: Job, screen: Screen.Screen) {
     directory: RunDirectory.shown(job.directory.directory),
     resumed: resumedText(job)
   })
-  view.loading()
+  if (job.engine._tag === "File") view.starting()
+  const ticking = Effect.andThen(Effect.sleep(tickMillis), Effect.sync(view.tick))
+  yield* Effect.forkScoped(Effect.forever(ticking))
+  // Whatever ends the run, no half line of progress is left for what is said next.
+  yield* Effect.addFinalizer(() => Effect.sync(() => screen.progress("")))
   return view
 })
+
+/** How often the time that has passed is shown anew. */
+const tickMillis = 1_000
 
 /** What a dry run would have done; nothing for any other. */
 const heldBack = (job: Job, dry: DryRun | undefined) =>
@@ -270,7 +288,7 @@ export const execute = (job: Job) =>
       const dry = job.settings.dryRun ? new DryRun() : undefined
       const outcome = yield* watched(job, view, dry, yield* Clock.currentTimeMillis, whole).pipe(
         Effect.provideService(Approval, approverOf(job, screen, view)),
-        Effect.provide(yield* layerOf(job))
+        Effect.provide(yield* layerOf(job, view))
       )
       yield* close(job, outcome, yield* heldBack(job, dry), view, screen)
       yield* endWith(exitCode(outcome.stop))

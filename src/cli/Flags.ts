@@ -34,16 +34,13 @@ export const rawOf = (parsed: Readonly<Record<string, unknown>>): RawSettings =>
     Object.entries(parsed).filter(([name, value]) => Object.hasOwn(fields, name) && value !== undefined)
   )
 
-export const json = Flag.Boolean("json").pipe(
-  Flag.withDescription("Print one JSON document and nothing else"),
-  Flag.withDefault(false)
-)
+/** A switch that is off unless it is there. */
+export const switchOn = (name: string, description: string): Flag.Flag<boolean> =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
-export const quiet = Flag.Boolean("quiet").pipe(
-  Flag.withAlias("q"),
-  Flag.withDescription("Print the answer and nothing else"),
-  Flag.withDefault(false)
-)
+export const json = switchOn("json", "Print one JSON document and nothing else")
+
+export const quiet = switchOn("quiet", "Print the answer and nothing else").pipe(Flag.withAlias("q"))
 
 export const color = optional(Flag.Boolean("color")).pipe(
   Flag.withDescription("Colours (default: on a terminal, unless NO_COLOR is set)")

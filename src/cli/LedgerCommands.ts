@@ -1,7 +1,6 @@
 /** The commands about the effect ledger: names, flags, help. Programs are imported when they run. */
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Flags from "./Flags.ts"
 
@@ -9,16 +8,13 @@ const key = Argument.String("key").pipe(
   Argument.withDescription("The effect's key, or as much of its beginning as is needed to tell it from others")
 )
 
-const switchOn = (name: string, description: string) =>
-  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
-
 const shared = { ...Flags.settings("ledger"), json: Flags.json, color: Flags.color }
 
 const list = Command.make(
   "list",
   {
     run: Flags.text("run", "RUN-ID", "Only the effects of this run"),
-    unknown: switchOn("unknown", "Only effects of which nobody knows whether they happened"),
+    unknown: Flags.switchOn("unknown", "Only effects of which nobody knows whether they happened"),
     ...shared
   },
   (flags) =>
@@ -39,9 +35,12 @@ const resolve = Command.make(
   "resolve",
   {
     key,
-    happened: switchOn("happened", "It happened; whoever asks again is told so, and it is not done again"),
-    didNotHappen: switchOn("did-not-happen", "It did not happen and left nothing; a run that goes on may try anew"),
-    failed: switchOn("failed", "It failed and left nothing; the model is told so and may propose it again"),
+    happened: Flags.switchOn("happened", "It happened; whoever asks again is told so, and it is not done again"),
+    didNotHappen: Flags.switchOn(
+      "did-not-happen",
+      "It did not happen and left nothing; a run that goes on may try anew"
+    ),
+    failed: Flags.switchOn("failed", "It failed and left nothing; the model is told so and may propose it again"),
     result: Flags.text(
       "result",
       "JSON",

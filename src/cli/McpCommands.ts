@@ -2,8 +2,9 @@
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Flags from "./Flags.ts"
+import * as SettingLists from "./SettingLists.ts"
 
-const servers = Flags.settings("mcp", "mcpContracts", "mcpEnv", "mcpHeader")
+const servers = Flags.settings(...SettingLists.servers)
 
 const listServers = Command.make(
   "list",
@@ -29,12 +30,8 @@ const listServers = Command.make(
 
 const settings = Flags.settings(
   "tools",
-  "webHost",
-  "webAddress",
-  "webSearch",
-  "webCache",
-  "webCacheMode",
-  "webHtml",
+  ...SettingLists.tools,
+  ...SettingLists.web,
   "workspace",
   "fixture",
   "toolTimeout",
@@ -49,7 +46,8 @@ const settings = Flags.settings(
   "retryFactor",
   "dryRun",
   "ledger",
-  "traceContent"
+  "traceContent",
+  "redact"
 )
 
 const serveTools = Command.make(

@@ -3,14 +3,16 @@
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { type Pulled, type PullOptions, pull } from "../actors/ModelPull.ts"
+import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
 import { tinyModel } from "../effects/Wiring.ts"
 import * as Families from "../engine/codecs/Families.ts"
 import type { EngineError } from "../engine/EngineError.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
-import { download, isUri } from "../engine/LlamaDownload.ts"
+import { shownUri } from "../engine/RemoteFile.ts"
 import { type UsageError, usage } from "./Ending.ts"
-import { problemAt } from "./Places.ts"
+import { type NamedModel, named } from "./ModelNames.ts"
 import { size } from "./Printable.ts"
 
 export interface ChosenModel {
@@ -28,13 +30,9 @@ export const checkCodec = (codec: string | undefined): Effect.Effect<void, Usage
   return found !== undefined && Result.isFailure(found) ? usage(`--codec: ${found.failure.reason}`) : Effect.void
 }
 
-/** Is there a file where `--model` says? */
-export const checkModel = (model: string | undefined): Effect.Effect<void, UsageError> => {
-  if (model === undefined || isUri(model)) return Effect.void
-  const problem = problemAt(model, "File")
-  if (problem === undefined) return Effect.void
-  return usage(`--model ${model}: ${problem}. Pass a GGUF file, or hf:USER/REPO:QUANT to download one.`)
-}
+/** Is there a model where `--model` says? */
+export const checkModel = (model: string | undefined, modelsDir: string): Effect.Effect<void, UsageError> =>
+  model === undefined ? Effect.void : Effect.asVoid(named(model, modelsDir))
 
 const titleOf = (info: GgufFile.GgufInfo): string => {
   const facts = [size(info.fileBytes), info.architecture, info.quantization].filter((fact) => fact !== undefined)
@@ -56,19 +54,54 @@ const codecOf = (wanted: string | undefined, info: GgufFile.GgufInfo): Effect.Ef
     : usage(`${basename(info.path)}: ${chosen.failure.reason}`)
 }
 
-/** Finds, downloads if need be, and reads the header of the model. */
+/** Takes a model in, with what stands in progress as a line of text. `""` at the end. */
+export const pulled = (
+  uri: string,
+  options: Pick<PullOptions, "directory" | "name" | "sha256">,
+  onProgress: (text: string) => void
+): Effect.Effect<Pulled, EngineError> => {
+  const shown = shownUri(uri)
+  const share = (done: number, total: number) => (total > 0 ? `, ${Math.floor((100 * done) / total)}%` : "")
+  return pull(uri, {
+    ...options,
+    hashes: RunDirectory.modelHashes,
+    onProgress: (step, done, total) =>
+      onProgress(
+        step === "checking"
+          ? `checking ${shown} …`
+          : // The numbers first: an address can be longer than a line.
+            `downloading ${size(done)}${total > 0 ? ` of ${size(total)}` : ""}${share(done, total)}: ${shown} …`
+      )
+  }).pipe(Effect.ensuring(Effect.sync(() => onProgress(""))))
+}
+
+const pathOf = (
+  model: NamedModel,
+  directory: string,
+  onProgress: (text: string) => void
+): Effect.Effect<string, EngineError> => {
+  if (model._tag === "Tiny") return Effect.succeed(tinyModel)
+  if (model._tag === "File") return Effect.succeed(model.path)
+  return Effect.map(
+    Effect.andThen(Effect.ignore(RunDirectory.prepareHome), pulled(model.uri, { directory }, onProgress)),
+    (taken) => taken.model.path
+  )
+}
+
+/** The file of a model that is named, downloaded if need be: where it is not for turns and needs no codec. */
+export const locate = (
+  { model, modelsDir }: { readonly model: string; readonly modelsDir: string },
+  onProgress: (text: string) => void
+): Effect.Effect<string, EngineError | UsageError> =>
+  Effect.flatMap(named(model, modelsDir), (what) => pathOf(what, modelsDir, onProgress))
+
+/** Finds, downloads if need be, and reads the header of the model. Without a name it is the one that ships. */
 export const choose = Effect.fnUntraced(function* (
   { codec, model, modelsDir }: Pick<Settings, "model" | "codec" | "modelsDir">,
   onProgress: (text: string) => void
 ): Effect.fn.Return<ChosenModel, EngineError | UsageError> {
-  const progress = (done: number, total: number) =>
-    onProgress(`downloading ${model}: ${size(done)}${total > 0 ? ` of ${size(total)}` : ""} …`)
-  const path =
-    model === undefined
-      ? tinyModel
-      : isUri(model)
-        ? yield* download(model, { directory: modelsDir, onProgress: progress })
-        : model
+  const what: NamedModel = model === undefined ? { _tag: "Tiny" } : yield* named(model, modelsDir)
+  const path = yield* pathOf(what, modelsDir, onProgress)
   const info = yield* GgufFile.read(path)
-  return { path, info, codec: yield* codecOf(codec, info), tiny: model === undefined, title: titleOf(info) }
+  return { path, info, codec: yield* codecOf(codec, info), tiny: what._tag === "Tiny", title: titleOf(info) }
 })

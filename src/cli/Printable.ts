@@ -1,23 +1,21 @@
 /**
  * Text from models, files and traces on its way to a terminal: control characters are shown, never sent, so that no text
- * can move the cursor, set a title or hide a line. Reordering marks of bidirectional text are shown too.
+ * can move the cursor, set a title or hide a line. So is what reorders or hides text.
  */
-
-const unsafe = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff]/g
+import { codeOf, unseen } from "../effects/trace/Unseen.ts"
 
 const names: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
 
-const escape = (character: string): string =>
-  names[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+const unsafe = new RegExp(`[\n\t]|${unseen.source}`, "g")
+
+const escape = (character: string): string => names[character] ?? codeOf(character)
 
 /** On one line: line ends and tabs are shown as `\n`, `\r`, `\t`. */
-export const inline = (text: string): string => text.replace(unsafe, escape)
+export const inline = (text: string): string => (/[^ -~]/.test(text) ? text.replace(unsafe, escape) : text)
 
 /** Line ends and tabs stay; a carriage return before a line end goes. */
 export const block = (text: string): string =>
-  text
-    .replaceAll("\r\n", "\n")
-    .replace(unsafe, (character) => (character === "\n" || character === "\t" ? character : escape(character)))
+  /[^ -~\n\t]/.test(text) ? text.replaceAll("\r\n", "\n").replace(unseen, escape) : text
 
 /** One line of at most `width` characters, cut with an ellipsis. */
 export const cut = (text: string, width: number): string => {

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { everything } from "../effects/Authority.ts"
 import { fold, type Past } from "../effects/Past.ts"
-import { plan, ResumeError } from "../effects/Resume.ts"
+import { plan, ResumeError, rulesUnsaid } from "../effects/Resume.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
 import type { Raw } from "../effects/SettingForms.ts"
@@ -193,8 +193,14 @@ export const checkFixed = (found: Found, flags: RawSettings): Effect.Effect<void
   return Effect.void
 }
 
-/** Permissions are in a record by name only. Going on without any, where there were some, would be permitted more. */
+/**
+ * Permissions and redaction rules are in a record by name only. Going on without any, where there were some, would be
+ * permitted more, or be written down.
+ */
 export const checkPermitted = (found: Found, settings: Settings): Effect.Effect<void, UsageError> => {
+  const rules = newest(found, "run_started")["redact"]
+  const unsaid = rulesUnsaid(Array.isArray(rules) ? rules.map(String) : [], settings.redact)
+  if (unsaid !== undefined) return usage(`${unsaid} (--redact NAME=PATTERN)`)
   const before = within(newest(found, "provenance"), "gates")["authority"]
   if (before === undefined || before === everything.name || authorityOf(settings) !== undefined) return Effect.void
   return usage("the run was permitted certain things only: repeat its --grant, --deny and --scope")

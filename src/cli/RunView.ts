@@ -37,6 +37,13 @@ const answerText = (answer: Answer): string => {
   return `${answer.kind.replaceAll("_", " ")}: ${reasons.join("; ")}`
 }
 
+/** A turn that takes longer says how fast it was. */
+const longMillis = 2_000
+
+/** `45.2 tokens/s`; nothing where nobody measured. */
+const rateOf = (tokens: number, millis: number): string =>
+  millis > 0 && tokens > 0 ? `${((1000 * tokens) / millis).toFixed(1)} tokens/s` : ""
+
 /** How a run stopped, in a sentence. */
 export const stopText = (stop: Stop): string => {
   switch (stop._tag) {
@@ -75,6 +82,12 @@ export class RunView {
   /** A turn's text is open: the cursor is inside a line of it. */
   #inText: "Text" | "Reasoning" | undefined
   #loadMillis = 0
+  /** What is going on, for how long, and in which words. */
+  #work: { readonly kind: string; readonly text: string; readonly since: number } | undefined
+  /** Tools that run, by call. */
+  readonly #running = new Map<string, string>()
+  /** Tokens of all turns so far, and what they took. */
+  readonly #generated = { tokens: 0, millis: 0 }
   /** Turns that are shown so far. */
   #turn = 0
   /** Calls whose tool and arguments were the last thing printed. */
@@ -96,15 +109,46 @@ export class RunView {
     if (header.resumed !== undefined) line(paint.cyan(header.resumed))
   }
 
-  readonly loading = (): void => this.#screen.progress("loading the model …")
+  /** @param share of the weights that is there, from 0 to 1. The library comes first and says nothing: `starting`. */
+  readonly loading = (share: number): void =>
+    this.#doing(
+      "loading",
+      share < 1 ? `loading the model, ${Math.floor(share * 100)} %` : "the model is loaded, its context is being made"
+    )
+
+  readonly starting = (): void => this.#doing("loading", "starting the engine")
 
   /** @param millis until the model, its thread and the tool threads were there */
   readonly loaded = (millis: number): void => {
     this.#loadMillis = millis
+    this.#rest()
+  }
+
+  /** Shows again where things stand, with the time that has passed. Somebody calls it now and then. */
+  readonly tick = (): void => {
+    if (this.#work === undefined || this.#inText !== undefined) return
+    const { since, text } = this.#work
+    const seconds = Math.floor((this.#screen.now() - since) / 1000)
+    this.#screen.progress(seconds < 1 ? `${text} …` : `${text} … ${duration(1000 * seconds)}`)
+  }
+
+  #doing(kind: string, text: string): void {
+    const since = this.#work?.kind === kind ? this.#work.since : this.#screen.now()
+    this.#work = { kind, text, since }
+    this.tick()
+  }
+
+  /** Something was said, or is over: what is left is the tools that still run. */
+  #rest(): void {
+    const tools = [...this.#running.values()]
+    if (tools.length > 0) this.#doing("tools", `${tools.join(", ")} ${tools.length === 1 ? "is" : "are"} running`)
+    else {
+      this.#work = undefined
+      if (this.#inText === undefined) this.#screen.progress("")
+    }
   }
 
   readonly event = (event: AgentEvent): void => {
-    const { progress } = this.#screen
     switch (event._tag) {
       case "RunStarted":
       case "Finished":
@@ -113,7 +157,16 @@ export class RunView {
         if (event.state === "Generating") this.#startTurn(event.turn)
         break
       case "Prefill":
-        if (this.#inText === undefined) progress(`reading ${event.done} of ${event.total} tokens …`)
+        this.#doing("reading", `reading, ${event.done} of ${count(event.total, "token")}`)
+        break
+      case "Generated":
+        this.#written(event)
+        break
+      case "ApprovalRequested":
+        this.#doing("asking", `${inline(event.tool)} waits for an approval`)
+        break
+      case "ApprovalDecided":
+        this.#rest()
         break
       case "Text":
       case "Reasoning":
@@ -123,10 +176,13 @@ export class RunView {
         if (event.reason !== "call") this.#note(`(not an answer: ${event.reason.replaceAll("_", " ")})`)
         break
       case "CallStarted":
-        progress(`${inline(event.tool)} is running …`)
+        this.#running.set(event.callId, inline(event.tool))
+        this.#rest()
         break
       default:
+        if (event._tag === "CallFinished") this.#running.delete(event.callId)
         this.#note(this.#noteOf(event))
+        this.#rest()
         if (event._tag === "CallProposed") this.#proposed(event.callId)
     }
   }
@@ -188,11 +244,25 @@ export class RunView {
   }
 
   #startTurn(turn: number): void {
-    const { line, paint, progress } = this.#screen
+    const { line, paint } = this.#screen
     this.#endText()
     this.#turn = turn + 1
     line(`\n${paint.bold(`turn ${this.#turn}`)}`)
-    progress("the model is thinking …")
+    this.#doing("writing", "the model is thinking")
+  }
+
+  /** Text on the screen shows by itself that it comes; a call is not shown before it is whole, and a long turn says its rate. */
+  #written({ ended, millis, tokens }: Extract<AgentEvent, { readonly _tag: "Generated" }>): void {
+    const rate = rateOf(tokens, millis)
+    const said = `${count(tokens, "token")}${rate === "" ? "" : ` at ${rate}`}`
+    if (!ended) {
+      this.#doing("writing", `writing, ${said}`)
+      return
+    }
+    this.#generated.tokens += tokens
+    this.#generated.millis += millis
+    if (millis >= longMillis) this.#note(this.#screen.paint.dim(`(${said})`))
+    this.#rest()
   }
 
   #text(kind: "Text" | "Reasoning", text: string): void {
@@ -225,6 +295,8 @@ export class RunView {
   ): void => {
     const { line, paint } = this.#screen
     const { artifacts, millis, stop, toolCalls, tracePath, turns, usage } = outcome
+    this.#running.clear()
+    this.#rest()
     this.#endText()
     line()
     for (const text of before) line(text)
@@ -233,12 +305,13 @@ export class RunView {
     if (stop._tag === "Limit" && stop.partialText !== undefined)
       line(`  ${paint.dim("(partial, cut at the token limit)")}\n`)
     const waits = stop._tag === "NeedsInput" || stop._tag === "AwaitingApproval"
+    const rate = rateOf(this.#generated.tokens, this.#generated.millis)
     const colour = stop._tag === "Completed" ? paint.green : waits ? paint.cyan : paint.red
     const spent = `${duration(millis.total)}: model ${duration(millis.model)}, tools ${duration(millis.tools)}, orchestration ${duration(millis.orchestration)}`
     line(`${colour(inline(stopText(stop)))} in ${spent}`)
     line(
       paint.dim(
-        `${count(turns, "turn")}, ${count(toolCalls, "call")}, ${count(usage.outputTokens, "token")} generated; loading took ${duration(this.#loadMillis)}`
+        `${count(turns, "turn")}, ${count(toolCalls, "call")}, ${count(usage.outputTokens, "token")} generated${rate === "" ? "" : ` at ${rate}`}; loading took ${duration(this.#loadMillis)}`
       )
     )
     const field = (name: string, value: string) => line(`${paint.dim(name.padEnd(10))} ${value}`)

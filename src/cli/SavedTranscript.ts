@@ -3,8 +3,10 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs"
 import * as Effect from "effect/Effect"
 import { stringify } from "yaml"
+import type { Redactor } from "../actors/Redaction.ts"
 import type { Outcome } from "../effects/Outcome.ts"
 import type { Entry } from "../effects/Transcript.ts"
+import type { Json } from "../tools/JsonText.ts"
 import { type RunAbout, snake } from "./Report.ts"
 
 /** An answer that was given but that the model has not seen: the run stopped before. */
@@ -32,6 +34,14 @@ const entryDocument = (entry: Entry) => {
   }
 }
 
+/** The messages as they may be written, and how often something was replaced. */
+const redacted = (messages: ReadonlyArray<object>, redactor: Redactor | undefined) => {
+  const all = messages.map((message) =>
+    redactor === undefined ? { value: message, count: 0 } : redactor.json(message as Json)
+  )
+  return { messages: all.map(({ value }) => value), count: all.reduce((sum, { count }) => sum + count, 0) }
+}
+
 const writeWhole = (path: string, text: string): void => {
   const temporary = `${path}.tmp`
   try {
@@ -54,14 +64,18 @@ const writeWhole = (path: string, text: string): void => {
 export const save = (
   path: string,
   outcome: Outcome,
-  about: Omit<RunAbout, "transcriptPath">
+  about: Omit<RunAbout, "transcriptPath">,
+  redactor?: Redactor
 ): Effect.Effect<string | undefined> =>
   Effect.try({
     try: () => {
       const entries = outcome.transcript.filter((entry) => entry.kind !== "system" || !entry.implicit)
       const { codec, model, tools } = about
       const head = { run: outcome.runId, model, codec, tools: [...tools], status: snake(outcome.stop._tag) }
-      writeWhole(path, stringify({ ...head, messages: entries.map(entryDocument) }, { lineWidth: 0 }))
+      const { count, messages } = redacted(entries.map(entryDocument), redactor)
+      // Whoever reads it knows that it is not what was said, and that nothing can go on from it.
+      const note = count === 0 ? {} : { redacted: count }
+      writeWhole(path, stringify({ ...head, ...note, messages }, { lineWidth: 0 }))
     },
     catch: (cause) => (cause instanceof Error ? cause.message : String(cause))
   }).pipe(

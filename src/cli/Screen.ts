@@ -1,11 +1,14 @@
 /**
  * What a person looks at: standard output with colours where it is a terminal, and one line of progress that is gone as
- * soon as something is said. Writes whole texts at once, in order, and ends quietly when nobody reads any more.
+ * soon as something is said; elsewhere a plain line, if nothing was said for a while. Writes whole texts at once, in order,
+ * and ends quietly when nobody reads any more.
  */
 
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Effect from "effect/Effect"
+import { cut } from "./Printable.ts"
 
 export interface Paint {
   readonly bold: (text: string) => string
@@ -22,9 +25,19 @@ export interface Screen {
   readonly columns: number
   readonly write: (text: string) => void
   readonly line: (text?: string) => void
-  /** Shows where things stand, on a terminal only; the next text replaces it. */
+  /**
+   * Shows where long work stands. On a terminal the next text replaces it, and an empty one takes it away; elsewhere it is a
+   * line, if nothing was written for ten seconds.
+   */
   readonly progress: (text: string) => void
+  /** A question is open: while it is, no progress is drawn over it. */
+  readonly hold: (on: boolean) => void
+  /** Milliseconds, for telling how long something goes on. */
+  readonly now: () => number
 }
+
+/** How long a screen that cannot draw says nothing of long work. */
+const silenceMillis = 10_000
 
 /** Where a screen's text goes. */
 export type Out = Pick<NodeJS.WriteStream, "isTTY" | "columns"> & { readonly write: (text: string) => unknown }
@@ -38,9 +51,13 @@ const paintWith = (on: boolean): Paint => {
 
 /** @param color on or off for sure; undefined: on a terminal unless NO_COLOR is set */
 export const make = (color: boolean | undefined): Effect.Effect<Screen> =>
-  Effect.map(Effect.all([TerminalCapabilities, Output]), ([{ canAnimate, canColor }, out]) => {
+  Effect.map(Effect.all([TerminalCapabilities, Output, Clock.Clock]), ([{ canAnimate, canColor }, out, clock]) => {
     const paint = paintWith(color ?? canColor)
+    const columns = out.isTTY ? Math.max(40, out.columns ?? 80) : 1000
+    const now = () => clock.currentTimeMillisUnsafe()
     let progress = false
+    let held = false
+    let last = now()
     const clear = () => {
       if (progress) out.write("\r\u001b[2K")
       progress = false
@@ -49,17 +66,28 @@ export const make = (color: boolean | undefined): Effect.Effect<Screen> =>
       if (text === "") return
       clear()
       out.write(text)
+      last = now()
+    }
+    const draw = (text: string) => {
+      clear()
+      if (text === "") return
+      out.write(`\r${paint.dim(cut(text, columns - 1))}`)
+      progress = true
     }
     return {
       paint,
-      columns: out.isTTY ? Math.max(40, out.columns ?? 80) : 1000,
+      columns,
       write,
       line: (text = "") => write(`${text}\n`),
       progress: (text) => {
-        if (!canAnimate) return
-        out.write(`\r\u001b[2K${paint.dim(text)}`)
-        progress = true
-      }
+        if (held) return
+        if (canAnimate) draw(text)
+        else if (text !== "" && now() - last >= silenceMillis) write(`${text}\n`)
+      },
+      hold: (on) => {
+        held = on
+      },
+      now
     }
   })
 

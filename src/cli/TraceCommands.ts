@@ -1,23 +1,63 @@
-/** The commands that compare, repeat, explain, count and export traces: names, flags, help. Programs are imported when they run. */
+/** The commands about traces: names, flags, help. Programs are imported when they run. */
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Flags from "./Flags.ts"
+import * as SettingLists from "./SettingLists.ts"
 
 const named = (name: string, description: string) => Argument.String(name).pipe(Argument.withDescription(description))
 
 const aTrace = "A trace file, a run's directory, or a run's id"
 
-const switchOn = (name: string, description: string) =>
-  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+const inspectTrace = Command.make(
+  "inspect",
+  {
+    trace: named("trace", aTrace),
+    follow: Flags.switchOn("follow", "Go on reading until the run has ended").pipe(Flag.withAlias("f")),
+    json: Flags.json,
+    color: Flags.color
+  },
+  (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./traceInspect.ts")),
+      ({ inspect }) => inspect(flags)
+    )
+).pipe(Command.withDescription("Show what happened in a run, and when"))
+
+const validateTrace = Command.make(
+  "validate",
+  {
+    traces: Argument.String("trace").pipe(
+      Argument.withDescription("Trace files, directories of runs, or ids of runs"),
+      Argument.variadic()
+    ),
+    allowIncomplete: Flags.switchOn("allow-incomplete", "Accept a trace without an end, as a crash leaves it"),
+    artifacts: Flag.Boolean("artifacts").pipe(
+      Flag.withDescription("Compare the artifacts beside the trace as well (default: yes)"),
+      Flag.withDefault(true)
+    ),
+    json: Flags.json,
+    color: Flags.color
+  },
+  (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./traceValidate.ts")),
+      ({ validate }) => validate(flags)
+    )
+).pipe(
+  Command.withDescription(
+    "Check that a trace can be believed: unbroken, in order, and a run of the documented state machine. Ends with 3 if not."
+  ),
+  Command.withShortDescription("Check that a trace can be believed")
+)
 
 const diffTraces = Command.make(
   "diff",
   {
     a: named("a", aTrace),
     b: named("b", "Another one"),
-    failOnDiff: switchOn("fail-on-diff", "End with 3 if they differ"),
+    failOnDiff: Flags.switchOn("fail-on-diff", "End with 3 if they differ"),
     json: Flags.json,
     color: Flags.color
   },
@@ -35,7 +75,7 @@ const replayTrace = Command.make(
   "replay",
   {
     trace: named("trace", aTrace),
-    full: switchOn("full", "Run the whole run again from its recorded turns; nothing is executed"),
+    full: Flags.switchOn("full", "Run the whole run again from its recorded turns; nothing is executed"),
     workspace: Flags.text(
       "workspace",
       "DIR",
@@ -46,14 +86,14 @@ const replayTrace = Command.make(
       Flag.withDescription("A fact the run had for the lookup tool; repeatable"),
       Flag.atLeast(0)
     ),
-    ...Flags.settings("webHost", "webSearch", "webCache", "webHtml"),
+    ...Flags.settings(...SettingLists.tools, "webHost", "webSearch", "webCache", "webHtml"),
     json: Flags.json,
     color: Flags.color
   },
   ({ color, fixture, full, json, trace, workspace, ...raw }) =>
     Effect.flatMap(
       Effect.promise(() => import("./traceReplay.ts")),
-      ({ replayTrace }) => replayTrace({ trace, full, workspace, fixture, json, color, web: Flags.rawOf(raw) })
+      ({ replayTrace }) => replayTrace({ trace, full, workspace, fixture, json, color, settings: Flags.rawOf(raw) })
     )
 ).pipe(
   Command.withDescription(
@@ -66,7 +106,7 @@ const explainCall = Command.make(
   "explain",
   {
     trace: named("trace", aTrace),
-    call: named("call", "The call's id, or its place among all calls, from 1"),
+    call: named("call", "The call's id, or its place among all calls, from 1; or `answer`, for what the answer claims"),
     json: Flags.json,
     color: Flags.color
   },
@@ -85,7 +125,7 @@ const stats = Command.make(
   {
     directory: named("directory", "Where to look for traces, all the way down"),
     json: Flags.json,
-    csv: switchOn("csv", "Print one line of CSV per run"),
+    csv: Flags.switchOn("csv", "Print one line of CSV per run"),
     color: Flags.color
   },
   (flags) =>
@@ -117,5 +157,37 @@ const exportTrace = Command.make(
   Command.withShortDescription("Make OpenTelemetry spans of a run")
 )
 
-/** What `writ trace` knows besides looking and validating. */
-export const traceCommands = [diffTraces, replayTrace, explainCall, stats, exportTrace] as const
+const reportTrace = Command.make(
+  "report",
+  {
+    trace: named("trace", aTrace),
+    output: Flags.text("output", "FILE", "The page to write (default report.html)").pipe(Flag.withAlias("o")),
+    json: Flags.json,
+    color: Flags.color
+  },
+  (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./traceReport.ts")),
+      ({ report }) => report(flags)
+    )
+).pipe(
+  Command.withDescription(
+    "Write a trace as one HTML page: summary, timeline, conversation, artifacts, limits, problems, every event. It opens from disk and loads nothing."
+  ),
+  Command.withShortDescription("Write a trace as one HTML page")
+)
+
+/** `writ trace …` */
+export const trace = Command.make("trace").pipe(
+  Command.withDescription("Look at the record of a run"),
+  Command.withSubcommands([
+    inspectTrace,
+    validateTrace,
+    diffTraces,
+    replayTrace,
+    explainCall,
+    stats,
+    exportTrace,
+    reportTrace
+  ])
+)

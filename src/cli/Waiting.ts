@@ -9,6 +9,7 @@ import { look } from "../effects/legality/ContractTerms.ts"
 import type { ApprovalRequest } from "../effects/Policy.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
+import { redactedReason } from "../effects/trace/Concealed.ts"
 import type { TraceRecord } from "../effects/trace/TraceReader.ts"
 import type { Evidence, RiskLevel } from "../tools/Contract.ts"
 import { canonical, isObject, type Json, type JsonObject } from "../tools/JsonText.ts"
@@ -116,6 +117,10 @@ export const waits = Effect.fnUntraced(function* (
     return yield* usage(
       `the run in ${name} waits with ${at.call}, and was recorded without content: it cannot be shown and cannot go on. Start the task again with --trace-content`
     )
+  }
+  const redacted = redactedReason(found.traces.flat())
+  if (redacted !== undefined) {
+    return yield* usage(`the run in ${name} waits with ${at.call}, and can neither be shown nor go on: ${redacted}`)
   }
   return { ...at, runId: first.run_id, name }
 })

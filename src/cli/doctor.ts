@@ -14,13 +14,13 @@ import { names, type SettingName, type Settings, variableOf } from "../effects/S
 import { gatesProblem, grantText, load, type Resolved } from "../effects/Settings.ts"
 import { effectVersion, version } from "../effects/Version.ts"
 import * as Wiring from "../effects/Wiring.ts"
-import { isUri } from "../engine/LlamaDownload.ts"
 import * as LlamaLibrary from "../engine/LlamaLibrary.ts"
 import { Model } from "../engine/Model.ts"
 import { control, text } from "../engine/Prompt.ts"
 import { registry } from "../tools/builtin/index.ts"
 import { endWith, inJson } from "./Ending.ts"
-import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
+import { checkCodec, choose } from "./ModelChoice.ts"
+import { chosenBy, localPath, named } from "./ModelNames.ts"
 import { duration, inline } from "./Printable.ts"
 import { type Paint, paintFor } from "./Screen.ts"
 import { described } from "./WebSource.ts"
@@ -74,22 +74,31 @@ const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.timed(effect), ([elapsed, value]) => [value, duration(Duration.toMillis(elapsed))] as const)
 
 /** Loads the model that ships and asks it something: the only proof that inference works. */
-const checkInference: Effect.Effect<Check> = Model.use((model) =>
-  model.tokenize([control("<|im_start|>"), text("hello")])
-).pipe(
-  Effect.provide(Wiring.layerModel({ sessions: 1 })),
-  timed,
-  Effect.map(
-    ([tokens, took]): Check => ({
-      name: "inference",
-      state: tokens.length > 0 ? "ok" : "no",
-      text: `the demo model loads in its own thread (${took})`
-    })
-  ),
-  Effect.catch((error) =>
-    Effect.succeed<Check>({ name: "inference", state: "no", text: error.message, remedy: "see the engine line above" })
+const checkInference = (gpu: Settings["gpu"]): Effect.Effect<Check> =>
+  Model.use((model) =>
+    Effect.map(model.tokenize([control("<|im_start|>"), text("hello")]), (tokens) => ({ tokens, model }))
+  ).pipe(
+    Effect.provide(Wiring.layerModel({ sessions: 1, gpu })),
+    timed,
+    Effect.map(([{ model, tokens }, took]): Check => {
+      const used = model.identity.build?.["gpu"]
+      const where = used === undefined || used === "none" ? "the processor" : String(used)
+      const asked = gpu === false ? "off" : gpu
+      return {
+        name: "inference",
+        state: tokens.length > 0 ? "ok" : "no",
+        text: `the demo model loads in its own thread, on ${where} (gpu: ${asked}; ${took})`
+      }
+    }),
+    Effect.catch((error) =>
+      Effect.succeed<Check>({
+        name: "inference",
+        state: "no",
+        text: error.message,
+        remedy: "see the engine line above, and --gpu"
+      })
+    )
   )
-)
 
 /** Runs a calculation on a thread of the pool. */
 const checkPool: Effect.Effect<Check> = Effect.gen(function* () {
@@ -181,18 +190,31 @@ const checkLedger = (ledger: string, writable: boolean): Check => {
     : { name, state: "no", text: `${ledger} cannot be written`, remedy: "name another file with --ledger" }
 }
 
+const chosenWhy = {
+  setting: "named by a setting",
+  alias: "the alias default",
+  "only one": "the only one that was taken in",
+  none: "the one that ships, since no other is here"
+} as const
+
 const checkChosenModel = Effect.fnUntraced(function* (settings: Settings): Effect.fn.Return<Check> {
-  if (settings.model !== undefined && isUri(settings.model)) {
-    return {
-      name: "model",
-      state: "note",
-      text: `${settings.model} is downloaded into ${settings.modelsDir} when a run needs it`
-    }
+  const { modelsDir } = settings
+  const chosen = yield* Effect.result(chosenBy(settings))
+  if (Result.isFailure(chosen)) return { name: "model", state: "note", text: chosen.failure.message }
+  const { because, model } = chosen.success
+  const meant = model === undefined ? undefined : yield* Effect.option(named(model, modelsDir))
+  if (meant?._tag === "Some" && localPath(meant.value, modelsDir) === undefined) {
+    return { name: "model", state: "note", text: `${model} is downloaded into ${modelsDir} when a run needs it` }
   }
-  return yield* checkModel(settings.model).pipe(
-    Effect.andThen(checkCodec(settings.codec)),
-    Effect.andThen(choose(settings, () => {})),
-    Effect.map(({ codec, title }): Check => ({ name: "model", state: "ok", text: `${title}, codec ${codec}` })),
+  return yield* checkCodec(settings.codec).pipe(
+    Effect.andThen(choose({ ...settings, model }, () => {})),
+    Effect.map(
+      ({ codec, title }): Check => ({
+        name: "model",
+        state: "ok",
+        text: `${title}, codec ${codec}; ${chosenWhy[because]}`
+      })
+    ),
     Effect.catch((error) =>
       Effect.succeed<Check>({
         name: "model",
@@ -235,6 +257,8 @@ const settingRows = ({ origins, settings }: Resolved) =>
 /** JSON has no Infinity and no undefined; a password is not shown; grants and profiles are as they are said. */
 const plain = (name: SettingName, value: Settings[SettingName]) => {
   if (name === "profile") return (value as Settings["profile"]).name
+  // A pattern may be what it is to keep out of sight.
+  if (name === "redact") return (value as Settings["redact"]).map((rule) => rule.name)
   if (name === "grant" || name === "deny") return (value as Settings["grant"]).map(grantText)
   if (name === "ledger" && typeof value === "string") return shownPlace(value)
   return value === Infinity ? "none" : value === undefined ? null : value
@@ -273,7 +297,7 @@ export const doctor = (flags: DoctorFlags) =>
       writ,
       checkNode(),
       ...library,
-      ...(library.some(({ state }) => state === "no") ? [] : [yield* checkInference]),
+      ...(library.some(({ state }) => state === "no") ? [] : [yield* checkInference(resolved?.settings.gpu ?? "auto")]),
       yield* checkPool,
       ...checkFiles(resolved?.settings),
       config,

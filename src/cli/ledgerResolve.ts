@@ -1,9 +1,6 @@
 /** `writ ledger resolve KEY`: a person settles an effect of which nobody knows whether it happened, and says how they know. */
-import { userInfo } from "node:os"
-import * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { SettledOutcome } from "../actors/EffectLedgerEntry.ts"
 import type { LedgerError } from "../actors/EffectLedgerError.ts"
@@ -12,6 +9,7 @@ import { answerText } from "../tools/ToolCall.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
 import { findEffect, type LedgerFlags, withLedger } from "./LedgerPlace.ts"
 import { document, wordOf } from "./LedgerView.ts"
+import { personOf } from "./Person.ts"
 import { inline } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
@@ -52,25 +50,6 @@ const outcomeFrom = Effect.fnUntraced(function* (flags: ResolveFlags): Effect.fn
   return { ok: true, answer: answerText({ ok: true, result: read.success }), effect: "present", state: "succeeded" }
 })
 
-const systemUser = (): string => {
-  try {
-    return userInfo().username
-  } catch {
-    return ""
-  }
-}
-
-/** Who says so: by name, else the user of this shell, else of this process. */
-const personFrom = Effect.fnUntraced(function* ({ by }: ResolveFlags): Effect.fn.Return<string, UsageError> {
-  if (by !== undefined) return by.trim() === "" ? yield* usage("--by: expected a name") : by
-  for (const name of ["USER", "LOGNAME"]) {
-    const found = yield* Effect.orElseSucceed(Config.option(Config.String(name)), () => Option.none<string>())
-    if (Option.isSome(found) && found.value.trim() !== "") return found.value
-  }
-  const user = systemUser()
-  return user === "" ? yield* usage("nobody is logged in here: say who you are with --by NAME") : user
-})
-
 /** What the rules refuse does not fit what was asked; any other trouble is the ledger's. */
 const refused = (error: LedgerError): Effect.Effect<never, UsageError | LedgerError> =>
   ["running", "settled", "invalid", "missing"].includes(error.reason) ? usage(error.message) : Effect.fail(error)
@@ -80,7 +59,7 @@ export const resolveEffect = (flags: ResolveFlags) =>
     const outcome = yield* outcomeFrom(flags)
     const reason = flags.reason ?? ""
     if (reason.trim() === "") return yield* usage("say how you know: --reason TEXT is kept with the effect")
-    const by = yield* personFrom(flags)
+    const by = yield* personOf(flags.by)
     return yield* withLedger(flags, (open) =>
       Effect.gen(function* () {
         const { entry } = yield* findEffect(open, flags.key)

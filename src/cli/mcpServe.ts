@@ -11,9 +11,11 @@ import * as PeerModel from "../engine/PeerModel.ts"
 import { pick as pickTools, type Registry } from "../tools/Registry.ts"
 import type { WebSettings } from "../tools/web/WebSettings.ts"
 import { usage } from "./Ending.ts"
+import * as FileToolSource from "./FileToolSource.ts"
 import * as McpSource from "./McpSource.ts"
 import { problemAt } from "./Places.ts"
 import { Provisions } from "./Provisions.ts"
+import * as ToolEnvironment from "./ToolEnvironment.ts"
 import * as WebSource from "./WebSource.ts"
 
 export interface McpServeFlags {
@@ -48,7 +50,7 @@ const optionsOf = ({ origins, settings }: Resolved, web: WebSettings | undefined
     ...(web === undefined ? {} : { web })
   },
   gates: gatesOf(settings),
-  trace: { content: settings.traceContent }
+  trace: { content: settings.traceContent, redact: settings.redact }
 })
 
 const withoutQuestions = Effect.fnUntraced(function* (tools: Registry, named: boolean) {
@@ -69,18 +71,21 @@ export const serve = (flags: McpServeFlags) =>
       const resolved = yield* load(flags.settings)
       const { origins, settings } = resolved
       yield* check(settings)
-      const { services, tools } = yield* Provisions
+      const { services } = yield* Provisions
       const mcp = yield* McpSource.open(settings)
-      const named = origins.tools !== "default"
-      const picked = yield* McpSource.pick(yield* tools, mcp, settings.tools, named)
-      const registry = yield* withoutQuestions(picked, named)
+      const toolEnv = yield* ToolEnvironment.granted(settings)
+      const files = yield* FileToolSource.open(settings.toolsDir, toolEnv)
+      const picked = yield* FileToolSource.registryOf(resolved, mcp, files)
+      const registry = yield* withoutQuestions(picked, origins.tools !== "default")
       const web = yield* WebSource.open(resolved, registry)
       const layer = services({
         engine: noModel,
         modelHash: false,
         inlineTools: registry.tools.length === 0,
+        toolEnv,
         ...(settings.ledger === undefined ? {} : { ledger: settings.ledger })
       })
+      const withFiles = files === undefined ? layer : files.layer(layer)
       const Serving = yield* Effect.promise(() => import("../effects/Serving.ts"))
       const McpServe = yield* Effect.promise(() => import("../effects/McpServe.ts"))
       yield* Console.error(`writ: serving ${registry.tools.length} tools on standard input and output`)
@@ -91,7 +96,7 @@ export const serve = (flags: McpServeFlags) =>
         })
       ).pipe(
         Effect.provideService(Approval, approverOf(resolved)),
-        Effect.provide(mcp === undefined ? layer : mcp.layer(layer))
+        Effect.provide(mcp === undefined ? withFiles : mcp.layer(withFiles))
       )
     })
   )

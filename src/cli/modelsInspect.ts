@@ -6,16 +6,17 @@ import { tinyModel } from "../effects/Wiring.ts"
 import { type AgreementReport, agrees } from "../engine/codecs/Agreement.ts"
 import * as Families from "../engine/codecs/Families.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
+import { isUri } from "../engine/RemoteFile.ts"
 import { readModel } from "./CodecChoice.ts"
 import { compareWith } from "./codecCheck.ts"
-import { inJson } from "./Ending.ts"
+import { inJson, usage } from "./Ending.ts"
+import { isPath, localPath, named } from "./ModelNames.ts"
+import { directoryOf, type ModelsFlags } from "./ModelView.ts"
 import { block, inline, size } from "./Printable.ts"
 import { type Paint, paintFor } from "./Screen.ts"
 
-export interface ModelFlags {
+export interface ModelFlags extends ModelsFlags {
   readonly file: string | undefined
-  readonly json: boolean
-  readonly color: boolean | undefined
 }
 
 interface Choice {
@@ -96,9 +97,21 @@ const human = (info: GgufFile.GgufInfo, choice: Choice, report: Compared, paint:
   ].join("\n")
 }
 
+/** A name of the list, an alias, a URI that was downloaded, or a file. */
+const infoOf = Effect.fnUntraced(function* (flags: ModelFlags) {
+  const { file } = flags
+  if (file === undefined) return yield* GgufFile.read(tinyModel)
+  const directory = yield* directoryOf(flags)
+  if (isPath(file) && !isUri(file)) return yield* readModel(file, file)
+  const path = localPath(yield* named(file, directory), directory)
+  return yield* path === undefined
+    ? usage(`${file}: it is not here; take it in with writ models pull`)
+    : GgufFile.read(path)
+})
+
 export const inspectModel = (flags: ModelFlags) =>
   Effect.gen(function* () {
-    const info = yield* flags.file === undefined ? GgufFile.read(tinyModel) : readModel(flags.file, flags.file)
+    const info = yield* infoOf(flags)
     const choice = choiceOf(info)
     const report = yield* compared(info, choice)
     if (!flags.json) return yield* Console.log(human(info, choice, report, yield* paintFor(flags.color)))

@@ -10,9 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
-import type { FileTools } from "../effects/FileTools.ts"
 import { problemWith } from "../effects/Limits.ts"
-import type { McpTools } from "../effects/McpTools.ts"
 import type { Past } from "../effects/Past.ts"
 import { nextPart } from "../effects/Run.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
@@ -20,15 +18,17 @@ import type { Settings } from "../effects/SettingFields.ts"
 import { gatesProblem, limitsOf, load, type RawSettings, type Resolved } from "../effects/Settings.ts"
 import * as Families from "../engine/codecs/Families.ts"
 import { repeated } from "./Continuing.ts"
+import { isConversation } from "./ConversationInputs.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
 import { type Engine, execute, type Job, newRunId, type Showing } from "./Execute.ts"
 import * as FileToolSource from "./FileToolSource.ts"
 import * as McpSource from "./McpSource.ts"
 import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
+import { chosenBy, sameFile } from "./ModelNames.ts"
 import { problemAt } from "./Places.ts"
-import { Provisions } from "./Provisions.ts"
 import * as Resuming from "./Resuming.ts"
 import * as Screen from "./Screen.ts"
+import * as ToolEnvironment from "./ToolEnvironment.ts"
 import * as WebSource from "./WebSource.ts"
 
 export interface RunFlags extends Showing {
@@ -40,6 +40,10 @@ export interface RunFlags extends Showing {
   readonly answer: string | undefined
   /** `--suspend`, which is short for `--approve suspend`. */
   readonly suspend?: boolean
+  /** For conversation files: how many are filled at a time. */
+  readonly parallel?: number | undefined
+  /** For conversation files: play them again from themselves and compare. */
+  readonly replay?: boolean
   readonly settings: RawSettings
 }
 
@@ -61,13 +65,6 @@ const readPrompt = (path: string): Effect.Effect<string, UsageError, Stdio.Stdio
   )
 }
 
-/** Conversation files are given like tasks, so that a name of one must not be mistaken for a task's text. */
-const isConversation = (text: string): boolean => {
-  if (!/^\S+$/.test(text)) return false
-  const { _tag } = RunDirectory.look(text)
-  return _tag === "Directory" || (/\.ya?ml$/i.test(text) && (_tag === "File" || _tag === "Other"))
-}
-
 const taskOf = Effect.fnUntraced(function* ({
   prompt,
   promptFile,
@@ -76,10 +73,8 @@ const taskOf = Effect.fnUntraced(function* ({
   const given = [task.length > 0, prompt !== undefined, promptFile !== undefined].filter((one) => one).length
   if (given === 0) return yield* usage('there is no task. Try: writ run "What is 17.5% of 240?"')
   if (given > 1) return yield* usage("give the task once: as arguments, with --prompt, or with --prompt-file")
-  if (task.length === 1 && isConversation(task[0]!)) {
-    return yield* usage(
-      `${task[0]} is a file or directory; conversations cannot be run yet. For a task of that text use --prompt.`
-    )
+  if (task.length === 1 && /^\S+\.ya?ml$/i.test(task[0]!)) {
+    return yield* usage(`${task[0]}: there is no such conversation. For a task of that text use --prompt.`)
   }
   const text = prompt ?? (promptFile === undefined ? task.join(" ") : yield* readPrompt(promptFile))
   return text.trim() === "" ? yield* usage("the task is empty") : text
@@ -90,30 +85,22 @@ const checkWorkspace = (path: string): Effect.Effect<string, UsageError> => {
   return problem === undefined ? Effect.succeed(resolve(path)) : usage(`--workspace ${path}: ${problem}`)
 }
 
-/** Where nobody names any: those by default, and all of the directory and of the servers. */
-const registryOf = ({ origins, settings }: Resolved, mcp: McpTools | undefined, files: FileTools | undefined) =>
-  Effect.gen(function* () {
-    const own = yield* FileToolSource.withFiles(yield* (yield* Provisions).tools, files)
-    const named = origins.tools !== "default"
-    const extra = named ? [] : (files?.registry.tools ?? []).map((tool) => tool.name)
-    return yield* McpSource.pick(own, mcp, [...settings.tools, ...extra], named)
-  }).pipe(Effect.catchTag("RegistrationError", (error) => usage(`--tools ${error.tool}: ${error.message}`)))
-
 /** Everything that needs no model. */
 const check = Effect.fnUntraced(function* (resolved: Resolved) {
   const { origins, settings } = resolved
   const mcp = yield* McpSource.open(settings)
-  const files = yield* FileToolSource.open(settings.toolsDir)
-  const registry = yield* registryOf(resolved, mcp, files)
+  const toolEnv = yield* ToolEnvironment.granted(settings)
+  const files = yield* FileToolSource.open(settings.toolsDir, toolEnv)
+  const registry = yield* FileToolSource.registryOf(resolved, mcp, files)
   const web = yield* WebSource.open(resolved, registry)
   yield* checkCodec(settings.codec)
   const problem = problemWith(limitsOf(settings)) ?? gatesProblem(settings)
   if (problem !== undefined) return yield* usage(problem)
   const workspace = yield* checkWorkspace(settings.workspace)
-  if (settings.script === undefined) yield* checkModel(settings.model)
+  if (settings.script === undefined) yield* checkModel(settings.model, settings.modelsDir)
   else if (origins.model === "flag" && origins.script === "flag")
     return yield* usage("give --model or --script, not both")
-  return { mcp, files, registry, web, workspace }
+  return { mcp, files, toolEnv, registry, web, settings: { ...settings, workspace } }
 })
 
 type About = Pick<Job, "engine" | "model" | "notice">
@@ -162,7 +149,8 @@ const engineAgain = Effect.fnUntraced(function* (
   if (before.scripted && origins.model !== "flag") {
     return yield* usage(`the run was played from the script ${before.name}: name its file with --script`)
   }
-  const about = yield* local({ ...settings, codec: past.codec }, flags, screen)
+  const model = settings.model ?? sameFile(before.name, settings.modelsDir)
+  const about = yield* local({ ...settings, codec: past.codec, model }, flags, screen)
   const name = about.engine._tag === "File" ? basename(about.engine.path) : ""
   if (name === before.name) return { ...about, notice: notRecorded }
   if (origins.model !== "flag") {
@@ -193,20 +181,16 @@ const resumed = Effect.fnUntraced(function* (flags: RunFlags, named: string) {
     Effect.map((loaded) => withOwnWorkspace(loaded, found.directory))
   )
   yield* Resuming.checkPermitted(found, resolved.settings)
-  const { files, mcp, registry, web, workspace } = yield* check(resolved)
-  const past = yield* Resuming.pastOf(found, registry, flags.answer)
+  const checked = yield* check(resolved)
+  const past = yield* Resuming.pastOf(found, checked.registry, flags.answer)
   const screen = yield* Screen.make(flags.color)
   const runId = nextPart(past)
   const directory = RunDirectory.at(found.directory, RunDirectory.partOf(runId).part)
   yield* RunDirectory.check(directory)
   return {
     ...(yield* engineAgain(resolved, flags, screen, found, past)),
+    ...checked,
     task: past.task,
-    settings: { ...resolved.settings, workspace },
-    registry,
-    files,
-    mcp,
-    web,
     showing: flags,
     runId,
     directory,
@@ -220,22 +204,19 @@ const fresh = Effect.fnUntraced(function* (flags: RunFlags) {
   const task = yield* taskOf(flags)
   const resolved = yield* load(flags.settings)
   const { settings } = resolved
-  const { files, mcp, registry, web, workspace } = yield* check(resolved)
+  const checked = yield* check(resolved)
+  const model = settings.script === undefined ? (yield* chosenBy(settings)).model : undefined
   const runId = yield* newRunId
   const directory = settings.runDir === undefined ? RunDirectory.standard(runId) : RunDirectory.at(settings.runDir)
   yield* RunDirectory.check(directory)
   const screen = yield* Screen.make(flags.color)
   const about: About = yield* settings.script === undefined
-    ? local(settings, flags, screen)
+    ? local({ ...settings, model }, flags, screen)
     : scripted(settings.script, settings.codec, 0)
   return {
     ...about,
+    ...checked,
     task,
-    settings: { ...settings, workspace },
-    registry,
-    files,
-    mcp,
-    web,
     showing: flags,
     runId,
     directory,
@@ -259,9 +240,24 @@ const warnOf = ({ approve, dryRun, traceContent }: Settings): Effect.Effect<void
       )
     : Effect.void
 
+/** Conversation files are given like tasks. A task of that text takes `--prompt`. */
+const areConversations = ({ prompt, promptFile, resume, task }: RunFlags): boolean =>
+  task.length > 0 &&
+  prompt === undefined &&
+  promptFile === undefined &&
+  resume === undefined &&
+  task.every(isConversation)
+
 export const run = (flags: RunFlags) =>
   Effect.gen(function* () {
     const asked = yield* withSuspend(flags)
+    if (areConversations(asked)) {
+      const { runConversations } = yield* Effect.promise(() => import("./runConversation.ts"))
+      return yield* runConversations(asked)
+    }
+    if (asked.parallel !== undefined || asked.replay === true) {
+      return yield* usage("--parallel and --replay are for conversation files: name one, or a directory of them")
+    }
     const job: Job = yield* asked.resume === undefined ? fresh(asked) : resumed(asked, asked.resume)
     yield* warnOf(job.settings)
     yield* execute(job)

@@ -64,7 +64,8 @@ const rowsOf = (tool: RegisteredTool): ReadonlyArray<Row> => {
     ["scopes", "scopes", `${scopes.length === 0 ? "none" : scopes.join(", ")}${byArguments}`],
     ["key", undefined, keyOf(tool)],
     ["deadline", "deadlineMillis", deadlineMillis === undefined ? "the run's own" : `${deadlineMillis} ms`],
-    ["can be cut", "terminable", terminable ? "yes, its thread may be ended" : "no, it finishes on its own"],
+    ["runs in", undefined, placeOf(tool)],
+    ["can be cut", "terminable", terminable ? "yes, what it runs in may be ended" : "no, it finishes on its own"],
     ["version", "version", String(version)],
     ...(contract.polling ? [["polling", undefined, "may be asked the same again and again"] as const] : []),
     ...(contract.asksUser ? [["asks", undefined, "a call ends the run with a question to the user"] as const] : []),
@@ -72,6 +73,12 @@ const rowsOf = (tool: RegisteredTool): ReadonlyArray<Row> => {
     ["hash", undefined, tool.hash]
   ]
 }
+
+/** What is around a running call. */
+const placeOf = ({ contract }: RegisteredTool): string =>
+  contract.isolation === "process"
+    ? "a process: what it does to itself ends nothing else"
+    : "a thread of the program, which is ended when a call outlives its deadline"
 
 const document = (tool: RegisteredTool) => ({
   name: tool.name,
@@ -82,7 +89,8 @@ const document = (tool: RegisteredTool) => ({
     settle: tool.contract.settle ?? null,
     compensation: tool.contract.compensation ?? null,
     keyParameter: tool.contract.keyParameter ?? null,
-    deadlineMillis: tool.contract.deadlineMillis ?? null
+    deadlineMillis: tool.contract.deadlineMillis ?? null,
+    isolation: tool.contract.isolation ?? "thread"
   },
   assumed: assumedIn(tool),
   parameters: tool.spec.parameters

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { type Explanation, explain, findCall } from "../effects/trace/TraceExplain.ts"
 import { fateOf, type TraceRun } from "../effects/trace/TraceRun.ts"
 import { show } from "../effects/trace/TraceTimeline.ts"
+import { aboutLines, claimsAbout, claimsIn, explainAnswer } from "./ClaimView.ts"
 import { inJson, usage } from "./Ending.ts"
 import { inline } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
@@ -40,11 +41,18 @@ const named = (run: TraceRun): string =>
 
 export const explainCall = (flags: ExplainFlags) =>
   Effect.gen(function* () {
-    const { path, run } = yield* load(flags.trace)
+    const trace = yield* load(flags.trace)
+    const { path, run } = trace
     const call = findCall(run, flags.call)
+    if (call === undefined && flags.call === "answer")
+      return yield* explainAnswer(trace, flags.json, yield* Screen.paintFor(flags.color))
     if (call === undefined) return yield* usage(`${path} holds no call ${flags.call}: ${named(run)}`)
     const explained = explain(run, call)
-    if (!flags.json) return yield* Console.log(human(explained, yield* Screen.paintFor(flags.color)))
+    const claims = claimsAbout(call.id, claimsIn(trace))
+    if (!flags.json) {
+      const paint = yield* Screen.paintFor(flags.color)
+      return yield* Console.log([human(explained, paint), ...aboutLines(claims, paint)].join("\n"))
+    }
     const { conclusion, fate, ordinal, steps, tool, turn } = explained
     const document = {
       file: path,
@@ -54,5 +62,5 @@ export const explainCall = (flags: ExplainFlags) =>
       turn: turn ?? null,
       ordinal: ordinal ?? null
     }
-    return yield* Console.log(JSON.stringify({ ...document, fate, steps, conclusion }, undefined, 2))
+    return yield* Console.log(JSON.stringify({ ...document, fate, steps, conclusion, claims }, undefined, 2))
   }).pipe(inJson(flags.json))

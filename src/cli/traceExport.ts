@@ -2,11 +2,7 @@
 import * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as FetchHttpClient from "effect/http/FetchHttpClient"
-import * as HttpClient from "effect/http/HttpClient"
-import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as Schema from "effect/Schema"
-import { type ExportBody, exportBody } from "../effects/trace/TraceSpans.ts"
+import { exportBody } from "../effects/trace/TraceSpans.ts"
 import { version } from "../effects/Version.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
 import { count, inline } from "./Printable.ts"
@@ -17,11 +13,6 @@ export interface ExportFlags {
   readonly otlp: string | undefined
   readonly json: boolean
 }
-
-/** The collector could not be reached, or did not take what it was sent. */
-export class ExportError extends Schema.TaggedError<ExportError>()("ExportError", { message: Schema.String }) {}
-
-const timeout = "10 seconds"
 
 /** A base address gets the path of OTLP over HTTP; any other path is taken as it is. */
 const endpointOf = (given: string): Effect.Effect<URL, UsageError> => {
@@ -70,45 +61,6 @@ const bare = (url: URL): URL => {
   return copy
 }
 
-const refused = (message: string) => Effect.fail(new ExportError({ message }))
-
-/** What a collector says it did not take. It answers 200 all the same. */
-const rejectedIn = (text: string): string | undefined => {
-  try {
-    const { partialSuccess } = JSON.parse(text) as {
-      readonly partialSuccess?: { readonly rejectedSpans?: unknown; readonly errorMessage?: unknown }
-    }
-    const rejected = Number(partialSuccess?.rejectedSpans ?? 0)
-    return rejected > 0
-      ? `${count(rejected, "span")} (${String(partialSuccess?.errorMessage ?? "no reason given")})`
-      : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const post = Effect.fnUntraced(function* (url: URL, body: ExportBody) {
-  const request = HttpClientRequest.post(bare(url)).pipe(
-    HttpClientRequest.setHeaders({ ...credentials(url), ...(yield* headers) }),
-    HttpClientRequest.bodyJsonUnsafe(body)
-  )
-  const sent = Effect.gen(function* () {
-    const response = yield* HttpClient.execute(request)
-    return { status: response.status, text: yield* response.text }
-  })
-  // Only the address without name, password and query is said again.
-  const place = `${url.origin}${url.pathname}`
-  const { status, text } = yield* sent.pipe(
-    Effect.catchTag("HttpClientError", ({ reason }) => refused(`${place} cannot be reached: ${reason._tag}`)),
-    Effect.timeoutOrElse({ duration: timeout, orElse: () => refused(`${place} did not answer in ${timeout}`) }),
-    Effect.provide(FetchHttpClient.layer)
-  )
-  if (status < 200 || status > 299) return yield* refused(`${place} answered ${status}`)
-  const rejected = rejectedIn(text)
-  if (rejected !== undefined) return yield* refused(`${place} did not take ${rejected}`)
-  return place
-})
-
 export const exportTrace = (flags: ExportFlags) =>
   Effect.gen(function* () {
     if (flags.otlp === undefined && !flags.json)
@@ -118,7 +70,8 @@ export const exportTrace = (flags: ExportFlags) =>
     if (records.length === 0) return yield* usage(`${path} holds no events`)
     const body = exportBody(run, { epochMillis, version })
     if (url === undefined) return yield* Console.log(JSON.stringify(body, undefined, 2))
-    const place = yield* post(url, body)
+    const { send } = yield* Effect.promise(() => import("./OtlpSending.ts"))
+    const place = yield* send(body, { url: bare(url), headers: { ...credentials(url), ...(yield* headers) } })
     const spans = body.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans))
     return yield* flags.json
       ? Console.log(JSON.stringify({ sent: spans.length, to: place, trace_id: spans[0]!.traceId }, undefined, 2))

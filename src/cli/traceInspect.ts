@@ -2,13 +2,17 @@
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import { ClaimCheck } from "../effects/trace/claims/ClaimCheck.ts"
 import { follow } from "../effects/trace/TraceFollow.ts"
-import { readFile, type Unreadable } from "../effects/trace/TraceReader.ts"
+import { eachItem, type Item, type Unreadable } from "../effects/trace/TraceReader.ts"
 import { type Row, rowOf, type Summary, type Tone, Totals } from "../effects/trace/TraceTimeline.ts"
+import type { Verdict } from "../effects/trace/TraceValidator.ts"
+import { claimDocument, claimLines } from "./ClaimView.ts"
 import { inJson } from "./Ending.ts"
 import { count, cut, duration, inline } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { locate } from "./TraceFile.ts"
+import { judge, Problems, recordDocument, recordLines } from "./TraceProblems.ts"
 
 export interface InspectFlags {
   readonly trace: string
@@ -25,21 +29,46 @@ interface Found {
   readonly unreadable: Array<Unreadable>
   unreadableCount: number
   readonly totals: Totals
+  readonly problems: Problems
+  readonly claims: ClaimCheck
 }
 
-/** Reads the trace; `see` gets each row as it comes. */
-const scan = Effect.fnUntraced(function* (path: string, following: boolean, see: (row: Row) => Effect.Effect<void>) {
-  const found: Found = { unreadable: [], unreadableCount: 0, totals: new Totals() }
-  yield* Stream.runForEach(following ? follow(path) : readFile(path), (item) => {
+/** Reads the trace; `see` gets each row as it comes, and `between` runs from time to time, and at the end. */
+const scan = Effect.fnUntraced(function* (
+  path: string,
+  following: boolean,
+  see: (row: Row) => void,
+  between: Effect.Effect<void> = Effect.void
+) {
+  const found: Found = {
+    unreadable: [],
+    unreadableCount: 0,
+    totals: new Totals(),
+    problems: new Problems(),
+    claims: new ClaimCheck()
+  }
+  const take = (item: Item): void => {
     if (item._tag === "Unreadable") {
       found.unreadableCount += 1
+      found.claims.unreadable()
       if (found.unreadable.length < namedLines) found.unreadable.push(item)
-      return Effect.void
+      return
     }
     found.totals.add(item.record)
+    found.claims.see(item.record)
     const row = rowOf(item.record)
-    return row === undefined ? Effect.void : see(row)
-  })
+    if (row === undefined) return
+    found.problems.see(row)
+    see(row)
+  }
+  yield* following
+    ? Stream.runForEach(follow(path), (item) =>
+        Effect.andThen(
+          Effect.sync(() => take(item)),
+          between
+        )
+      )
+    : eachItem(path, take, { between })
   return found
 })
 
@@ -66,7 +95,12 @@ const statusLine = ({ events, status, statusDetail }: Summary): string => {
   return statusDetail === "" ? status : `${status}: ${statusDetail}`
 }
 
-const closing = (summary: Summary, found: Found, paint: Screen.Paint): ReadonlyArray<string> => {
+const closing = (
+  summary: Summary,
+  found: Found,
+  verdict: Verdict | undefined,
+  paint: Screen.Paint
+): ReadonlyArray<string> => {
   const {
     artifacts,
     codec,
@@ -84,6 +118,7 @@ const closing = (summary: Summary, found: Found, paint: Screen.Paint): ReadonlyA
   } = summary
   const status = inline(statusLine(summary))
   const colour = summary.status === "completed" ? paint.green : paint.red
+  const [record = "", ...broken] = recordLines(verdict, summary)
   const field = (name: string, value: string) => `${paint.dim(name.padEnd(9))} ${value}`
   return [
     "",
@@ -100,7 +135,11 @@ const closing = (summary: Summary, found: Found, paint: Screen.Paint): ReadonlyA
     field(
       "lines",
       `${count(events, "event")}, ${found.unreadableCount} unreadable${content === false ? "; recorded without content" : ""}`
-    )
+    ),
+    field("problems", found.problems.text),
+    field("record", (broken.length > 0 ? paint.red : String)(record)),
+    ...broken.map((line) => field("", line)),
+    ...claimLines(found.claims.end(), paint).map((line, at) => field(at === 0 ? "claims" : "", line))
   ]
 }
 
@@ -121,20 +160,18 @@ const inspectHuman = Effect.fnUntraced(function* (path: string, flags: InspectFl
     portion = []
     return text === "" ? Effect.void : Console.log(text)
   })
-  const most = flags.follow ? 1 : 256
-  const found = yield* scan(path, flags.follow, (row) => {
-    portion.push(line(row))
-    return portion.length < most ? Effect.void : print
-  })
-  yield* print
-  yield* Console.log(closing(found.totals.summary, found, screen.paint).join("\n"))
+  const found = yield* scan(path, flags.follow, (row) => void portion.push(line(row)), print)
+  const { summary } = found.totals
+  yield* Console.log(closing(summary, found, yield* judge(path, summary), screen.paint).join("\n"))
   for (const complaint of complaints(found)) yield* Console.error(`writ: ${inline(complaint)}`)
 })
 
 const inspectJson = Effect.fnUntraced(function* (path: string, flags: InspectFlags) {
   const rows: Array<Row> = []
-  const { totals, unreadable, unreadableCount } = yield* scan(path, flags.follow, (row) =>
-    Effect.sync(() => void rows.push(row))
+  const { claims, problems, totals, unreadable, unreadableCount } = yield* scan(
+    path,
+    flags.follow,
+    (row) => void rows.push(row)
   )
   const { summary } = totals
   const document = {
@@ -152,8 +189,12 @@ const inspectJson = Effect.fnUntraced(function* (path: string, flags: InspectFla
       tool_calls: summary.toolCalls,
       rejected: summary.rejected,
       artifacts: summary.artifacts,
-      output_tokens: summary.outputTokens
+      output_tokens: summary.outputTokens,
+      redactions: summary.redactions
     },
+    claims: claimDocument(claims.end()),
+    problems: problems.document,
+    record: recordDocument(yield* judge(path, summary)),
     seconds: summary.seconds,
     model_ms: summary.modelMillis,
     tool_ms: summary.toolMillis,

@@ -7,11 +7,14 @@ import { readdirSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import type { FileTools } from "../effects/FileTools.ts"
 import { isDirectory, shown } from "../effects/RunDirectory.ts"
 import { type RawSettings, resolve as resolveSettings } from "../effects/Settings.ts"
+import { redactedReason } from "../effects/trace/Concealed.ts"
 import { type ReplayVerdict, replay } from "../effects/trace/Replay.ts"
 import { type CallVerdict, type ReplayCallsReport, replayCalls } from "../effects/trace/ReplayCalls.ts"
 import type { TraceRecord } from "../effects/trace/TraceReader.ts"
+import type { TraceCall } from "../effects/trace/TraceRun.ts"
 import { show } from "../effects/trace/TraceTimeline.ts"
 import * as Wiring from "../effects/Wiring.ts"
 import { registry as builtin } from "../tools/builtin/index.ts"
@@ -19,9 +22,12 @@ import * as Registry from "../tools/Registry.ts"
 import type { ToolOutcome } from "../tools/ToolCall.ts"
 import { isUnrecorded } from "../tools/web/Recording.ts"
 import { endWith, inJson, type UsageError, usage } from "./Ending.ts"
+import * as FileToolSource from "./FileToolSource.ts"
 import { problemAt } from "./Places.ts"
 import { count, cut, inline } from "./Printable.ts"
+import * as ReplayScratch from "./ReplayScratch.ts"
 import * as Screen from "./Screen.ts"
+import * as ToolEnvironment from "./ToolEnvironment.ts"
 import { load, type TraceFile } from "./TraceFile.ts"
 import * as WebSource from "./WebSource.ts"
 
@@ -30,8 +36,8 @@ export interface ReplayFlags {
   readonly full: boolean
   readonly workspace: string | undefined
   readonly fixture: ReadonlyArray<string>
-  /** What the run was told of the web. */
-  readonly web: RawSettings
+  /** What the run was told of the web, and of tools that are files. */
+  readonly settings: RawSettings
   readonly json: boolean
   readonly color: boolean | undefined
 }
@@ -57,6 +63,8 @@ const fixturesOf = (given: ReadonlyArray<string>): Effect.Effect<Readonly<Record
   )
 }
 
+const readsArtifacts: ReadonlySet<string> = new Set(["list_artifacts", "read_artifact"])
+
 const readsFiles: ReadonlySet<string> = new Set(["list_files", "read_text_file", "search_text"])
 
 /** Hands bytes over and writes nothing itself: what it hands over is hashed here and dropped. */
@@ -68,30 +76,56 @@ const unanswered = (outcome: ToolOutcome): string | undefined =>
     ? "what the web answered was not kept in --web-cache"
     : undefined
 
+/** A replay is told by its flags alone. */
+const wordsOf = ({ settings: flags }: ReplayFlags) =>
+  Effect.map(Effect.fromResult(resolveSettings({ flags, environment: {}, file: {} })), ({ settings }) => settings)
+
+/** Our tools, and those of the directory that is named. */
+const allOf = (files: FileTools | undefined): Effect.Effect<Registry.Registry, UsageError> =>
+  Effect.flatMap(Effect.orDie(builtin), (own) => FileToolSource.withFiles(own, files)).pipe(
+    Effect.catch(({ message, tool }) => usage(`--tools-dir: ${tool}: ${message}`))
+  )
+
 const calls = Effect.fnUntraced(function* (file: TraceFile, flags: ReplayFlags) {
-  const tools = yield* Effect.orDie(builtin)
+  const words = yield* wordsOf(flags)
+  const toolEnv = yield* ToolEnvironment.granted(words)
+  const files = yield* FileToolSource.open(words.toolsDir, toolEnv)
+  const tools = yield* allOf(files)
   const workspace = yield* workspaceOf(flags, file)
   const fixtures = yield* fixturesOf(flags.fixture)
-  const { settings: words } = yield* Effect.fromResult(resolveSettings({ flags: flags.web, environment: {}, file: {} }))
   const web = yield* WebSource.replaying(words)
-  const lacks = ({ name }: Registry.RegisteredTool): string | undefined => {
-    if (readsFiles.has(name) && workspace === undefined)
+  const scratch = yield* ReplayScratch.make(file, yield* earlierOf(file))
+  // Our own tools that read cannot write; of a program nobody can be sure.
+  const programs = files !== undefined && files.inWorkspace.size > 0
+  const copy = programs && workspace !== undefined ? scratch.copyOf(workspace) : undefined
+  const lacks = ({ name }: Registry.RegisteredTool, call: TraceCall): string | undefined => {
+    if (readsArtifacts.has(name)) {
+      const gone = scratch.before(call)
+      return gone === undefined
+        ? undefined
+        : `it read the artifacts of the run, and ${inline(gone)} is not beside the trace`
+    }
+    const program = files?.inWorkspace.has(name) === true
+    if ((readsFiles.has(name) || program) && workspace === undefined)
       return "it read the workspace of the run: name it with --workspace"
+    if (program && copy === undefined) return "it is a program, and the workspace is too large to be copied for it"
     if (name === "lookup" && flags.fixture.length === 0) return "it looked up a fact of the run: give it with --fixture"
     return WebSource.lacksForReplay(name, words)
   }
+  const pool = Wiring.layerTools({ toolEnv })
   return yield* replayCalls(file.run, {
     tools,
     settings: {
       fixtures,
-      ...(workspace === undefined ? {} : { workspace }),
+      workspace: copy ?? workspace ?? scratch.workspace,
+      artifacts: scratch.artifacts,
       ...(web === undefined ? {} : { web })
     },
     mayRun: ({ contract, name }) => contract.risk === "read" || name === handsOver,
     lacks,
     unanswered
-  }).pipe(Effect.provide(Wiring.layerTools({})))
-})
+  }).pipe(Effect.provide(files === undefined ? pool : files.layer(pool)))
+}, Effect.scoped)
 
 const values = (recorded: unknown, replayed: unknown): string =>
   `recorded ${recorded === undefined ? "nothing" : cut(show(recorded), 100)}, now ${replayed === undefined ? "nothing" : cut(show(replayed), 100)}`
@@ -149,15 +183,17 @@ const earlierOf = Effect.fnUntraced(function* (file: TraceFile) {
   return parts
 })
 
-const toolsOf = (file: TraceFile) => {
+const toolsOf = Effect.fnUntraced(function* (file: TraceFile, flags: ReplayFlags) {
   const { tools } = file.run.provenance?.data ?? {}
   const names = Array.isArray(tools) ? tools.map((tool: Readonly<Record<string, unknown>>) => String(tool["name"])) : []
-  return Effect.flatMap(builtin, (all) => Registry.pick(all, names)).pipe(
-    Effect.catchTag("RegistrationError", ({ tool }) =>
-      usage(`the run had a tool ${tool} that is not one of Writ's own: replay it with Replay.replay and its registry`)
+  const { toolsDir } = yield* wordsOf(flags)
+  const all = yield* allOf(yield* FileToolSource.open(toolsDir))
+  return yield* Effect.catchTag(Registry.pick(all, names), "RegistrationError", ({ tool }) =>
+    usage(
+      `the run had a tool ${tool} that is not one of Writ's own: name its directory with --tools-dir, or replay it with Replay.replay and its registry`
     )
   )
-}
+})
 
 interface Full {
   readonly verdict: ReplayCallsReport["verdict"]
@@ -165,11 +201,13 @@ interface Full {
   readonly found: ReplayVerdict | undefined
 }
 
-const judgeFull = Effect.fnUntraced(function* (file: TraceFile): Effect.fn.Return<Full, UsageError> {
+const judgeFull = Effect.fnUntraced(function* (file: TraceFile, flags: ReplayFlags) {
   const nothing = (reason: string): Full => ({ verdict: "nothing to compare", reason, found: undefined })
   if (file.records.length === 0) return nothing("the trace is empty")
   if (file.unreadable > 0) return nothing(`${count(file.unreadable, "line")} of the trace cannot be read`)
-  const tools = yield* toolsOf(file)
+  const redacted = redactedReason(file.records)
+  if (redacted !== undefined) return nothing(redacted)
+  const tools = yield* toolsOf(file, flags)
   const earlier = yield* earlierOf(file)
   return yield* replay(file.records, { tools, earlier }).pipe(
     Effect.map((found): Full => ({ verdict: found.same ? "match" : "mismatch", reason: undefined, found })),
@@ -192,7 +230,7 @@ const fullLines = ({ found, reason, verdict }: Full, paint: Screen.Paint): Reado
 }
 
 const reportFull = Effect.fnUntraced(function* (file: TraceFile, flags: ReplayFlags) {
-  const full = yield* judgeFull(file)
+  const full = yield* judgeFull(file, flags)
   const { found, reason, verdict } = full
   if (flags.json) {
     const document = {

@@ -77,6 +77,7 @@ const human = (stats: Stats, paint: Screen.Paint): string => {
     ...line("runs", String(stats.runs)),
     ...line("outcomes", counts(stats.outcomes)),
     ...line("failed of", counts(stats.failedOf)),
+    ...line("classes", counts(stats.classes)),
     ...line("tool errors", counts(stats.failures)),
     ...line("rejections", counts(stats.rejections)),
     ...line(
@@ -84,6 +85,7 @@ const human = (stats: Stats, paint: Screen.Paint): string => {
       `${count(stats.turns, "turn")}, ${count(stats.calls, "call")}, ${count(stats.artifacts, "artifact")}`
     ),
     ...line("tokens", `${stats.prefillTokens} prefilled in turns, ${stats.outputTokens} written${speed}`),
+    ...line("cost", stats.cost === undefined ? "no prices on record" : costOf(stats.cost)),
     "",
     paint.dim(
       `${"time".padEnd(7)} ${["p50", "p90", "p99", "max"].map((name) => name.padStart(12)).join("")}${"n".padStart(8)}`
@@ -94,6 +96,9 @@ const human = (stats: Stats, paint: Screen.Paint): string => {
   ].join("\n")
 }
 
+/** Sums of prices like 0.1 are not shown to the last digit. */
+const costOf = (cost: number): string => `${Math.round(cost * 1e6) / 1e6} for calls that ran`
+
 const millis = (found: Percentiles | undefined) => found ?? null
 
 const documentOf = (directory: string, runs: ReadonlyArray<RunStats>, stats: Stats) => ({
@@ -101,12 +106,14 @@ const documentOf = (directory: string, runs: ReadonlyArray<RunStats>, stats: Sta
   runs: stats.runs,
   outcomes: stats.outcomes,
   failed_of: stats.failedOf,
+  failure_classes: stats.classes,
   failure_kinds: stats.failures,
   rejection_kinds: stats.rejections,
   turns: stats.turns,
   tool_calls: stats.calls,
   artifacts: stats.artifacts,
   tokens: { prefill: stats.prefillTokens, output: stats.outputTokens, per_second: stats.tokensPerSecond ?? null },
+  cost: stats.cost ?? null,
   latency_ms: { model: millis(stats.model), tool: millis(stats.tools), total: millis(stats.total) },
   each: runs.map((run) => ({
     file: run.file,
@@ -124,6 +131,8 @@ const documentOf = (directory: string, runs: ReadonlyArray<RunStats>, stats: Sta
     total_ms: run.totalMillis,
     model_ms: millis(percentilesOf(run.modelMillis)),
     tool_ms: millis(percentilesOf(run.toolMillis)),
+    cost: run.cost ?? null,
+    failure_classes: run.classes,
     failure_kinds: run.failures,
     rejection_kinds: run.rejections,
     unreadable: run.unreadable
@@ -136,6 +145,11 @@ const cell = (value: string | number): string => {
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
+
+const cellOf = (all: Readonly<Record<string, number>>): string =>
+  Object.entries(all)
+    .map(([name, n]) => `${name}:${n}`)
+    .join(" ")
 
 const columns: ReadonlyArray<readonly [name: string, of: (run: RunStats) => string | number]> = [
   ["file", (run) => run.file],
@@ -151,23 +165,17 @@ const columns: ReadonlyArray<readonly [name: string, of: (run: RunStats) => stri
   ["output_tokens", (run) => run.outputTokens],
   ["total_ms", (run) => run.totalMillis],
   ["model_p50_ms", (run) => percentilesOf(run.modelMillis)?.p50 ?? ""],
+  ["model_p90_ms", (run) => percentilesOf(run.modelMillis)?.p90 ?? ""],
+  ["model_p99_ms", (run) => percentilesOf(run.modelMillis)?.p99 ?? ""],
   ["model_max_ms", (run) => percentilesOf(run.modelMillis)?.max ?? ""],
   ["tool_p50_ms", (run) => percentilesOf(run.toolMillis)?.p50 ?? ""],
+  ["tool_p90_ms", (run) => percentilesOf(run.toolMillis)?.p90 ?? ""],
+  ["tool_p99_ms", (run) => percentilesOf(run.toolMillis)?.p99 ?? ""],
   ["tool_max_ms", (run) => percentilesOf(run.toolMillis)?.max ?? ""],
-  [
-    "failures",
-    (run) =>
-      Object.entries(run.failures)
-        .map(([name, n]) => `${name}:${n}`)
-        .join(" ")
-  ],
-  [
-    "rejections",
-    (run) =>
-      Object.entries(run.rejections)
-        .map(([name, n]) => `${name}:${n}`)
-        .join(" ")
-  ],
+  ["cost", (run) => run.cost ?? ""],
+  ["classes", (run) => cellOf(run.classes)],
+  ["failures", (run) => cellOf(run.failures)],
+  ["rejections", (run) => cellOf(run.rejections)],
   ["unreadable_lines", (run) => run.unreadable]
 ]
 

@@ -122,13 +122,21 @@ export const drive = Effect.fnUntraced(function* (run: RunContext, restore: Rest
     interrupted ||= settled.interrupted
     const following = next(run, active, settled.exit)
     defect ??= following.defect
-    state = following.state
+    state = yield* watched(run, active, following.state)
   }
   const stop = yield* closeRecord(run, state.stop)
   run.emit({ _tag: "Finished", stop })
   if (defect !== undefined) return yield* Effect.failCause(defect)
   if (interrupted) return yield* Effect.interrupt
   return stop
+})
+
+/** The step is with whoever keeps a record of its own, before the next one begins. */
+const watched = Effect.fnUntraced(function* (run: RunContext, active: Active, following: State) {
+  if (run.watch === undefined) return following
+  const stop = yield* run.watch(run, active._tag, following)
+  if (stop === undefined) return following
+  return following._tag === "Done" ? done(stop) : towards(run, active, stop)
 })
 
 /** A state that is already on the way to `Done`. */

@@ -15,9 +15,10 @@ import { intentOf, settledOutcome } from "./Effects.ts"
 import { type Admitted, intentEvent } from "./ExecutionEvents.ts"
 import { look } from "./legality/ContractTerms.ts"
 import { unmetAfter } from "./legality/Precondition.ts"
+import type { Refusal } from "./legality/Refusal.ts"
 import { type Judged, judge } from "./Postcondition.ts"
 import { gatesOf } from "./Profile.ts"
-import { nowMillis, type RunContext, round3, wallLeft } from "./RunContext.ts"
+import { type CallRecord, nowMillis, type RunContext, round3, wallLeft } from "./RunContext.ts"
 
 export interface Tried {
   readonly at_ms: number
@@ -71,6 +72,12 @@ const isOpen = (run: RunContext, call: Admitted, outcome: Failed): boolean =>
   mayRetry(run, call, outcome) ||
   (outcome.effect === "unknown" && call.tool.terms.probe !== undefined && call.tool.contract.ledger === "observe")
 
+/** The call had begun, and its precondition stopped it before the tool did anything. */
+export const unready = (record: CallRecord, { errors, kind, stage }: Refusal): Failed => {
+  record.failedAt = stage
+  return { _tag: "Failed", kind, errors, effect: "none", millis: 0 }
+}
+
 /** What the ledger says an attempt came to, in the form of an execution's outcome. */
 export const outcomeFrom = ({ answer, effect, kind }: SettledOutcome): ToolOutcome => {
   const told = JSON.parse(answer) as Answer
@@ -101,7 +108,7 @@ export const probed = Effect.fnUntraced(function* (
     data: {
       call: call.record.callId,
       tool: call.tool.name,
-      key: run.trace.digest(key),
+      key: run.trace.digest(key, call.record.arguments?.raw),
       found: found._tag === "Present" ? "present" : found._tag === "Absent" ? "absent" : "unclear"
     }
   })
@@ -237,10 +244,7 @@ export const perform = Effect.fnUntraced(function* (
       const adopted = following.outcome
       return adopted === outcome ? judged : yield* judge(run, call, adopted)
     }
-    const unready = call.key === undefined ? yield* unmetAfter(run, call.record, call.step, "backoff") : undefined
-    if (unready !== undefined) {
-      call.record.failedAt = unready.stage
-      return { outcome: { _tag: "Failed", kind: unready.kind, errors: unready.errors, effect: "none", millis: 0 } }
-    }
+    const moved = call.key === undefined ? yield* unmetAfter(run, call.record, call.step, "backoff") : undefined
+    if (moved !== undefined) return { outcome: unready(call.record, moved) }
   }
 })

@@ -19,7 +19,7 @@ export type Permit =
   | { readonly _tag: "Act"; readonly key: string | undefined; readonly attempt: number }
   /** It happened before; this is what the model was, or would have been, told. */
   | { readonly _tag: "Known"; readonly key: string; readonly outcome: SettledOutcome }
-  /** An earlier attempt may have had its effect. Nothing is held; see `Resuming`. */
+  /** An earlier attempt may have had its effect. Nothing is held; see `Permitting`. */
   | { readonly _tag: "Unknown"; readonly key: string; readonly entry: LedgerEntry }
   /** Do not act; the answer says why. */
   | { readonly _tag: "Refused"; readonly key: string; readonly answer: Answer }
@@ -131,9 +131,13 @@ const anew = Effect.fnUntraced(function* (run: RunContext, intent: Intent): Effe
 })
 
 /** A successful effect is settled for good; so is a failure whose effect is known. Anything else nobody knows yet. */
+export const stateOf = (outcome: ToolOutcome): SettledOutcome["state"] =>
+  outcome._tag === "Succeeded" ? "succeeded" : outcome.effect === "unknown" ? "unknown" : "failed"
+
+/** The outcome as the ledger keeps it. */
 export const settledOutcome = (outcome: ToolOutcome): SettledOutcome => {
   const answer = answerText(answerOf(outcome))
-  if (outcome._tag === "Succeeded") return { ok: true, answer, effect: "present", state: "succeeded" }
-  const { effect, kind } = outcome
-  return { ok: false, answer, kind, effect, state: effect === "unknown" ? "unknown" : "failed" }
+  const state = stateOf(outcome)
+  if (outcome._tag === "Succeeded") return { ok: true, answer, effect: "present", state }
+  return { ok: false, answer, kind: outcome.kind, effect: outcome.effect, state }
 }

@@ -91,7 +91,7 @@ export const intentEvent = (run: RunContext, call: Admitted, key: string, attemp
     data: {
       call: record.callId,
       tool: tool.name,
-      key: run.trace.digest(key),
+      key: run.trace.digest(key, record.arguments?.raw),
       mode: tool.contract.ledger,
       attempt,
       ...(undone === undefined ? {} : { compensates: undone.call })
@@ -115,7 +115,7 @@ export const settledEvent = (
   data: {
     call: record.callId,
     tool: record.proposed.name,
-    key: run.trace.digest(key),
+    key: run.trace.digest(key, record.arguments?.raw),
     outcome,
     replayed,
     status: statusOf[outcome],

@@ -56,6 +56,10 @@ interface HeaderGrant extends Grant {
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/
 
+/** A name by itself. */
+export const parseVariableName = (text: string): Result.Result<string, string> =>
+  variableName.test(text) ? Result.succeed(text) : Result.fail(`"${text}" is not the name of a variable`)
+
 /** `files:API_KEY`. */
 export const parseVariable = (text: string): Result.Result<Grant, string> => {
   const [, server, variable] = /^([^:]+):(.+)$/.exec(text) ?? []

@@ -2,11 +2,15 @@
  * What a client of ours writes, before the protocol reads it: the library's server stops listening at the first line that is no
  * message, so such lines are dropped, and so is a line that does not end. What is dropped gets no answer.
  */
+import { isWithinDepth } from "../tools/JsonText.ts"
 
 const newline = 0x0a
 
 /** Bytes one message may have. */
 export const maxMessageBytes = 16 * 1024 * 1024
+
+/** How deep one may be nested: the library calls itself for each level, and ends where the stack does. */
+const maxDepth = 1_000
 
 const isMessage = (value: unknown): boolean => {
   if (typeof value !== "object" || value === null) return false
@@ -17,6 +21,7 @@ const isMessage = (value: unknown): boolean => {
 const isReadable = (text: string): boolean => {
   try {
     const value: unknown = JSON.parse(text)
+    if (!isWithinDepth(value, maxDepth)) return false
     // A batch is the protocol's business, if it is one.
     return Array.isArray(value) ? value.length > 0 && value.every(isMessage) : isMessage(value)
   } catch {

@@ -63,9 +63,9 @@ const routed = (homes: ReadonlyMap<string, Home>): Layer.Layer<ToolPool, never, 
           const home = homes.get(call.tool.name)
           // By identity: a tool of another origin that has the name is not this server's.
           if (home === undefined || home.tool.registered.hash !== call.tool.hash) return others.run(call, late)
-          const { deadlineMillis, tool } = call
-          const options = { contract: tool.contract, deadlineMillis, graceMillis: defaultGraceMillis, owner, late }
-          return runDetachable(work(call, home), options)
+          const { deadlineMillis, detached, tool } = call
+          const bounds = { deadlineMillis, graceMillis: defaultGraceMillis }
+          return runDetachable(work(call, home), { contract: tool.contract, ...bounds, owner, late, detached })
         }
       })
     })

@@ -25,6 +25,8 @@ export interface Outcome {
     readonly orchestration: number
   }
   readonly tracePath: string | undefined
+  /** Replacements that redaction rules made in the record; with any, the run cannot be continued. */
+  readonly redactions?: number
   /** The session's history, this run's part last. */
   readonly transcript: ReadonlyArray<Entry>
 }
@@ -49,6 +51,7 @@ export const outcomeOf = (run: RunContext, stop: Stop): Outcome => {
       orchestration: Math.max(0, total - budget.modelMillis - budget.toolMillis)
     },
     tracePath: run.trace.path,
+    ...(run.trace.redactions() === 0 ? {} : { redactions: run.trace.redactions() }),
     transcript: run.session.transcript.entries
   }
 }

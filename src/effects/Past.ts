@@ -4,14 +4,31 @@
  * traces in order. Reads records, opens nothing.
  */
 import * as Result from "effect/Result"
+import type { AssistantTurn } from "../engine/codecs/Codec.ts"
 import type { Answer } from "../tools/ToolCall.ts"
+import { redactedReason } from "./trace/Concealed.ts"
 import type { TraceRecord } from "./trace/TraceReader.ts"
 
 export type PastEntry =
   | { readonly kind: "system"; readonly content: string }
   | { readonly kind: "user"; readonly content: string }
-  | { readonly kind: "assistant"; readonly role: string; readonly raw: string; readonly turn: number }
-  | { readonly kind: "tool"; readonly callId: string; readonly name: string; readonly content: string }
+  | {
+      readonly kind: "assistant"
+      readonly role: string
+      /** As it was generated. */
+      readonly raw: string
+      readonly turn: number
+      /** Its parts, where nobody knows how it was generated: rendered as the model would have written it, and `raw` is not used. */
+      readonly spoken?: AssistantTurn
+    }
+  | {
+      readonly kind: "tool"
+      readonly callId: string
+      readonly name: string
+      readonly content: string
+      /** The model's own id of the call. */
+      readonly id?: string
+    }
   | { readonly kind: "feedback"; readonly code: string; readonly content: string }
 
 export interface Past {
@@ -26,6 +43,8 @@ export interface Past {
   readonly system: string
   readonly codec: string
   readonly toolsHash: string
+  /** Redaction rules that were in force, by name. */
+  readonly redact: ReadonlyArray<string>
   readonly entries: ReadonlyArray<PastEntry>
   /** The last kept turn, if it still waits for answers. */
   readonly openTurn: { readonly turn: number } | undefined
@@ -34,6 +53,8 @@ export interface Past {
   readonly nextTurn: number
   readonly toolCalls: number
   readonly completed: boolean
+  /** All that comes before the next turn is in `entries`: no task is put before the model besides, and an answer at the end is one of before. */
+  readonly conversation?: true
 }
 
 interface Draft {
@@ -45,6 +66,7 @@ interface Draft {
   system: string
   codec: string
   toolsHash: string
+  redact: Array<string>
   entries: Array<PastEntry>
   openTurn: { turn: number } | undefined
   answers: Map<string, Answer>
@@ -94,6 +116,7 @@ const onStateChanged = (draft: Draft, record: TraceRecord): void => {
 const handlers: Readonly<Record<string, (draft: Draft, record: TraceRecord) => void>> = {
   run_started: (draft, { data }) => {
     draft.task = text(data["task"])
+    if (Array.isArray(data["redact"])) draft.redact.push(...data["redact"].map(String))
   },
   provenance: (draft, { data }) => {
     draft.system = text(data["system"])
@@ -141,6 +164,7 @@ const empty = (parts: number): Draft => ({
   system: "",
   codec: "",
   toolsHash: "",
+  redact: [],
   entries: [],
   openTurn: undefined,
   answers: new Map(),
@@ -168,6 +192,13 @@ export const fold = (traces: ReadonlyArray<ReadonlyArray<TraceRecord>>): Result.
     if (at === 0 && first.data["committed_len"] !== 0) {
       return Result.fail("the run continued a session whose beginning is not in this trace")
     }
+    if (at === 0 && records.some(({ event_type }) => event_type === "run_resumed")) {
+      return Result.fail(
+        "the run filled a slot of a conversation file and is continued from there: run the file again (writ run FILE)"
+      )
+    }
+    const redacted = redactedReason(records)
+    if (redacted !== undefined) return Result.fail(redacted)
     draft.rootRunId ||= first.run_id
     draft.fromRunId = first.run_id
     draft.fromSeq = records.length

@@ -10,11 +10,11 @@ import { outcomeOf as knownOutcome, type SettledOutcome, sameOutcome } from "../
 import type { LedgerError } from "../actors/EffectLedgerError.ts"
 import type { TraceInput } from "../actors/TraceEvent.ts"
 import type { TraceError } from "../actors/TraceWriter.ts"
-import { unseenEffect } from "../tools/Execution.ts"
+import { failed, unseenEffect } from "../tools/Execution.ts"
 import type { RegisteredTool } from "../tools/Registry.ts"
 import { answerOf, type Failed, type ToolOutcome } from "../tools/ToolCall.ts"
-import { newProgress, outcomeFrom, type Progress, perform as performAttempts } from "./Attempts.ts"
-import { settledOutcome } from "./Effects.ts"
+import { newProgress, outcomeFrom, type Progress, perform as performAttempts, unready } from "./Attempts.ts"
+import { settledOutcome, stateOf } from "./Effects.ts"
 import {
   type Admitted,
   artifactEvent,
@@ -27,14 +27,6 @@ import { unmetAfter } from "./legality/Precondition.ts"
 import { type Judged, judgeOnce } from "./Postcondition.ts"
 import { nowMillis, type Restore, type RunContext, round3, unlessStopped, wallLeft } from "./RunContext.ts"
 import type { Stop } from "./State.ts"
-
-const failed = (kind: Failed["kind"], reason: string, effect: Failed["effect"], millis = 0): Failed => ({
-  _tag: "Failed",
-  kind,
-  errors: [{ path: "", reason }],
-  effect,
-  millis
-})
 
 /** What came instead of a result. A store that does not take it changes nothing about the failure. */
 const rawKept = Effect.fnUntraced(function* (run: RunContext, { raw }: Failed) {
@@ -58,7 +50,7 @@ const withArtifacts = Effect.fnUntraced(function* (
     const put = yield* Effect.result(run.artifactStore.put(run.effectRunId, artifact))
     if (put._tag === "Failure") {
       const effect = call.tool.contract.risk === "read" ? "none" : "present"
-      return { outcome: failed("execution_failed", put.failure.message, effect, outcome.millis), refs }
+      return { outcome: failed("execution_failed", effect, put.failure.message, outcome.millis), refs }
     }
     refs.push(put.success)
   }
@@ -70,12 +62,12 @@ const outcomeOf = (call: Admitted, exit: Exit.Exit<Judged, unknown>, { began, lo
   if (Exit.isSuccess(exit)) return exit.value
   if (!began) {
     const effect = lost ? "unknown" : "none"
-    return { outcome: failed("cancelled", "the run was stopped before this call ran", effect) }
+    return { outcome: failed("cancelled", effect, "the run was stopped before this call ran", 0) }
   }
   const effect = unseenEffect(call.tool.contract)
   const outcome = Cause.hasInterrupts(exit.cause)
-    ? failed("cancelled", "the run was stopped while this call was running", effect)
-    : failed("crashed", "the runtime failed while this call was running", effect)
+    ? failed("cancelled", effect, "the run was stopped while this call was running", 0)
+    : failed("crashed", effect, "the runtime failed while this call was running", 0)
   return { outcome }
 }
 
@@ -121,7 +113,7 @@ const settle = (run: RunContext, call: Admitted, progress: Progress, closed: Clo
     ),
     Effect.map((closed): Settled => ({ closed, error: undefined })),
     Effect.catchTag("LedgerError", (error) => {
-      const outcome = failed("outcome_unknown", "what this call came to could not be recorded", "unknown")
+      const outcome = failed("outcome_unknown", "unknown", "what this call came to could not be recorded", 0)
       return Effect.succeed({ closed: { ...closed, outcome }, error })
     })
   )
@@ -140,11 +132,10 @@ const finish = Effect.fnUntraced(function* (run: RunContext, call: Admitted, clo
   const { compensation } = tool.contract
   const there = outcome._tag === "Succeeded" || outcome.effect === "present"
   if (compensation !== undefined && there) run.undoable.push({ by: compensation, call: record.callId })
-  const { state } = settledOutcome(outcome)
   yield* run.trace.append(
     ...refs.map((ref) => artifactEvent(run, call, ref)),
     finishedEvent(run, call, closed, millis),
-    ...(key === undefined ? [] : [settledEvent(run, record, call.step, key, state, false, evidence)])
+    ...(key === undefined ? [] : [settledEvent(run, record, call.step, key, stateOf(outcome), false, evidence)])
   )
   for (const artifact of refs) run.emit({ _tag: "ArtifactWritten", callId: record.callId, artifact })
   run.emit({ _tag: "CallFinished", callId: record.callId, tool: tool.name, answer, millis })
@@ -180,16 +171,19 @@ const finite = (millis: number): number => (Number.isFinite(millis) ? round3(mil
 const handOver = (run: RunContext, call: Admitted, progress: Progress): Effect.Effect<ToolOutcome> => {
   const { arguments: args, key, record, tool } = call
   const settings = key === undefined ? run.settings.tools : { ...run.settings.tools, idempotencyKey: key }
-  const ready = Effect.map(unmetAfter(run, record, call.step, "queue"), (unready) => {
-    if (unready === undefined) return undefined
-    record.failedAt = unready.stage
-    return { _tag: "Failed", kind: unready.kind, errors: unready.errors, effect: "none", millis: 0 } satisfies Failed
-  })
+  const ready =
+    tool.terms.pre === undefined
+      ? {}
+      : {
+          ready: Effect.map(unmetAfter(run, record, call.step, "queue"), (moved) =>
+            moved === undefined ? undefined : unready(record, moved)
+          )
+        }
   return Effect.suspend(() => {
     const deadlineMillis = deadlineOf(run, tool)
     const detached = { began: () => void progress.running++, ended: () => void progress.running-- }
     const about = { callId: record.callId, runId: run.runId, tool, arguments: args }
-    const admitted = { ...about, deadlineMillis, settings, ready, detached }
+    const admitted = { ...about, deadlineMillis, settings, ...ready, detached }
     return run.pool.run(admitted, lateInto(run, call))
   })
 }
@@ -224,7 +218,7 @@ export const escalate = Effect.fnUntraced(function* (
     data: {
       call: record.callId,
       tool: tool.name,
-      key: run.trace.digest(key),
+      key: run.trace.digest(key, record.arguments?.raw),
       attempts: attempts.map(({ at, settled }) => ({
         at_ms: round3(at - first),
         kind: settled?.outcome.kind ?? null,
@@ -256,8 +250,8 @@ export const execute = Effect.fnUntraced(function* (
   if (Exit.isFailure(started)) {
     // The finish closes the start, should the trace take lines again.
     const outcome = lost
-      ? failed("outcome_unknown", "an earlier attempt of this call may have had its effect", "unknown")
-      : failed("not_executed", "the run could not be recorded", "none")
+      ? failed("outcome_unknown", "unknown", "an earlier attempt of this call may have had its effect", 0)
+      : failed("not_executed", "none", "the run could not be recorded", 0)
     const { closed } = yield* settle(run, call, progress, { outcome, refs: [] })
     yield* finish(run, call, closed, 0)
     yield* started

@@ -39,8 +39,16 @@ const replay = Effect.fnUntraced(function* (
   yield* run.trace.append(settledEvent(run, record, step, key, state, true))
 })
 
-const known = (run: RunContext, record: CallRecord, step: string, key: string, { answer, state }: SettledOutcome) =>
-  replay(run, record, step, key, state, JSON.parse(answer) as Answer)
+const known = (
+  run: RunContext,
+  record: CallRecord,
+  step: string,
+  key: string,
+  { answer, effect, state }: SettledOutcome
+) => {
+  record.replayedEffect = effect
+  return replay(run, record, step, key, state, JSON.parse(answer) as Answer)
+}
 
 const nobodyKnows = Effect.fnUntraced(function* (
   run: RunContext,

@@ -115,7 +115,7 @@ const forAPerson = (outcome: Succeeded): Judged => ({
  */
 const confirmed = (run: RunContext, { tool }: Admitted, outcome: Succeeded, judged: Judged): Judged => {
   const { contract } = tool
-  const forPerson = gatesOf(run.settings.gates.profile, contract).evidence === "person" && contract.stages !== true
+  const forPerson = contract.stages !== true && gatesOf(run.settings.gates.profile, contract).evidence === "person"
   return forPerson && judged.outcome._tag === "Succeeded" ? forAPerson(outcome) : judged
 }
 

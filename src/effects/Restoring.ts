@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { TraceError } from "../actors/TraceWriter.ts"
-import type { Action } from "../engine/codecs/Codec.ts"
+import type { Action, AssistantTurn } from "../engine/codecs/Codec.ts"
 import { opensReasoning } from "../engine/codecs/Thinking.ts"
 import type { EngineError } from "../engine/EngineError.ts"
 import type { MessageCall } from "../engine/Message.ts"
@@ -15,18 +15,19 @@ import type { Past, PastEntry } from "./Past.ts"
 import {
   type CallRecord,
   closingOf,
+  heardBy,
   nowMillis,
   type OpenTurn,
   openingOptions,
   type RunContext,
   renderOptions
 } from "./RunContext.ts"
-import type { Entry } from "./Transcript.ts"
+import { type Entry, proseAfter } from "./Transcript.ts"
 
 const parse = (run: RunContext, raw: string): Action => {
-  const { codec, registry } = run.session
+  const { codec } = run.session
   const reasoningOpen = opensReasoning(codec, openingOptions(run))
-  const parser = codec.parser({ tools: registry.specs, reasoningOpen })
+  const parser = codec.parser({ tools: heardBy(run.session), reasoningOpen })
   parser.push(raw)
   return parser.end("eog").action
 }
@@ -57,6 +58,38 @@ interface Restored {
   readonly entry: (span: Span) => Entry
 }
 
+/** A turn of which only the parts are known. */
+const spoken = (run: RunContext, turn: AssistantTurn): Restored => {
+  const { codec } = run.session
+  const options = openingOptions(run)
+  const { calls = [], content, reasoning } = turn
+  const segments = codec.written(turn, options)
+  const said = reasoning === undefined ? {} : { reasoning }
+  const action: Action =
+    calls.length === 0
+      ? { _tag: "FinalText", text: content, ...said }
+      : {
+          _tag: "ToolCalls",
+          calls: calls.map((call, ordinal) => ({ ordinal, ...call })),
+          textBefore: content,
+          textAfter: "",
+          ...said
+        }
+  return {
+    action,
+    segments: [...codec.opening(options), ...segments, ...closingOf(codec, calls.length > 0)],
+    entry: (span) => ({
+      kind: "assistant",
+      turn: calls.length === 0 ? "final" : "calls",
+      raw: flatten(segments),
+      content,
+      ...said,
+      calls,
+      span
+    })
+  }
+}
+
 const turnKind = {
   assistant_tool_call: "calls",
   assistant_malformed: "malformed",
@@ -78,6 +111,7 @@ const restored = (run: RunContext, entry: Exclude<PastEntry, { readonly kind: "t
       return { segments, entry: (span) => ({ kind: "feedback", code: entry.code, content: entry.content, span }) }
     }
     case "assistant": {
+      if (entry.spoken !== undefined) return spoken(run, entry.spoken)
       const action = parse(run, entry.raw)
       const closing = closingOf(codec, action._tag === "ToolCalls")
       const segments = [...codec.opening(openingOptions(run)), ...written(run, entry.raw, action), ...closing]
@@ -89,7 +123,16 @@ const restored = (run: RunContext, entry: Exclude<PastEntry, { readonly kind: "t
       return {
         action,
         segments,
-        entry: (span) => ({ kind: "assistant", turn, raw: entry.raw, content, ...reasoning, calls, span })
+        entry: (span) => ({
+          kind: "assistant",
+          turn,
+          raw: entry.raw,
+          content,
+          ...proseAfter(action),
+          ...reasoning,
+          calls,
+          span
+        })
       }
     }
   }
@@ -115,15 +158,19 @@ const groups = (
 const evaluateEntries = Effect.fnUntraced(function* (run: RunContext, past: Past) {
   const { codec, context, transcript } = run.session
   let last: Action | undefined
+  const told = (done: number, total: number) => run.emit({ _tag: "Prefill", done, total })
   for (const group of groups(past.entries)) {
     if (!("kind" in group)) {
-      const span = yield* context.commit(codec.answers(group.map(({ content, name }) => ({ name, text: content }))))
+      const answers = codec.answers(
+        group.map(({ content, id, name }) => ({ name, text: content, ...(id === undefined ? {} : { id }) }))
+      )
+      const span = yield* context.commit(answers, told)
       for (const { callId, content, name } of group) transcript.append({ kind: "tool", callId, name, content, span })
       continue
     }
     const { action, entry, segments } = restored(run, group)
     last = action ?? last
-    transcript.append(entry(yield* context.commit(segments)))
+    transcript.append(entry(yield* context.commit(segments, told)))
     if (group.kind === "system") run.session.opened = true
     if (group.kind === "user") run.userPending = false
   }
@@ -165,6 +212,7 @@ export const restore = Effect.fnUntraced(function* (
   const end = yield* run.session.context.length
   run.open = reopen(run, past, last, answer)
   run.budget.turns = past.nextTurn
+  if (past.conversation) run.userPending = false
   yield* run.trace.append(
     {
       type: "run_resumed",

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type { RedactionRule } from "../actors/Redaction.ts"
 import type { TraceError } from "../actors/TraceWriter.ts"
 import type { EngineError } from "../engine/EngineError.ts"
 import type { Model } from "../engine/Model.ts"
@@ -42,6 +43,17 @@ export const plan = (traces: ResumeOptions["traces"], tools: Registry): Effect.E
       )
 }
 
+/** Patterns are in no record: a run whose rules are not said again would write down what they are about. */
+export const rulesUnsaid = (
+  recorded: ReadonlyArray<string>,
+  said: ReadonlyArray<RedactionRule> = []
+): string | undefined => {
+  const missing = [...new Set(recorded)].filter((name) => !said.some((rule) => rule.name === name))
+  return missing.length === 0
+    ? undefined
+    : `redaction rules: the run was recorded under ${missing.join(", ")}, whose patterns are in no record; say them again`
+}
+
 export type ResumeFailure = ResumeError | EngineError | InvalidOptions | TraceError
 
 /** Starts to continue the run, in the caller's scope. */
@@ -61,6 +73,8 @@ const resumeScoped = Effect.fnUntraced(function* (
   control: Omit<Control, "past">
 ): Effect.fn.Return<Outcome, ResumeFailure, Model | RunServices | Scope.Scope> {
   const past = yield* plan(options.traces, options.tools)
+  const unsaid = rulesUnsaid(past.redact, options.trace?.redact)
+  if (unsaid !== undefined) return yield* new ResumeError({ message: unsaid })
   const session = yield* open({
     tools: options.tools,
     codec: past.codec,

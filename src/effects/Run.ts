@@ -8,6 +8,7 @@ import type * as Scope from "effect/Scope"
 import { ArtifactStore } from "../actors/ArtifactStore.ts"
 import { EffectLedger } from "../actors/EffectLedger.ts"
 import { Ids } from "../actors/Ids.ts"
+import * as Redaction from "../actors/Redaction.ts"
 import { ToolPool } from "../actors/ToolPool.ts"
 import type { TraceInput } from "../actors/TraceEvent.ts"
 import { type RunTrace, type TraceError, type TraceOptions, TraceWriter } from "../actors/TraceWriter.ts"
@@ -35,6 +36,12 @@ import { partOf } from "./RunDirectory.ts"
 import type { Stop } from "./State.ts"
 import { effectVersion, version } from "./Version.ts"
 
+/** What the record of a run holds: lengths and digests only, unless it is said otherwise. */
+export interface TraceChoices extends Partial<Omit<TraceOptions, "redact">> {
+  /** What must never be written down, whatever else is. The model, tools and the effect ledger see it all the same. */
+  readonly redact?: ReadonlyArray<Redaction.RedactionRule>
+}
+
 export interface RunOptions {
   readonly limits?: Partial<Limits.Limits>
   /** How several calls of one turn are treated. Default `sequential`. */
@@ -45,7 +52,7 @@ export interface RunOptions {
   readonly constrained?: boolean
   /** Workspace and fixtures of the tools. */
   readonly settings?: Partial<ToolSettings>
-  readonly trace?: Partial<TraceOptions>
+  readonly trace?: TraceChoices
   /** Permissions, governor, task profile, retries, dry run. What is not said is cautious. */
   readonly gates?: Partial<Gates.Gates>
 }
@@ -123,7 +130,8 @@ const opening = (run: RunContext, length: number): ReadonlyArray<TraceInput> => 
         calls: settings.calls,
         render: "verbatim",
         content: trace.options.content,
-        committed_len: length
+        committed_len: length,
+        ...(trace.options.redact === undefined ? {} : { redact: trace.options.redact.names })
       }
     },
     {
@@ -169,7 +177,7 @@ const contextOf = (
   settings: RunSettings,
   trace: RunTrace,
   services: Services,
-  { emit, past }: Pick<Control, "emit" | "past">
+  { emit, past, watch }: Pick<Control, "emit" | "past" | "watch">
 ): RunContext => ({
   ...services,
   runId,
@@ -184,6 +192,7 @@ const contextOf = (
   trace,
   startedAt: nowMillis(services.clock),
   emit,
+  watch,
   closed: false,
   budget: newBudget(),
   artifacts: [],
@@ -216,6 +225,9 @@ export interface Control {
   readonly emit: (event: AgentEvent) => void
   /** The run that this one continues. */
   readonly past?: RunContext["past"]
+  /** The run's name, where it has one already. */
+  readonly runId?: string
+  readonly watch?: RunContext["watch"]
   readonly started: (cancel: Effect.Effect<void>, runId: string, stop: (reason: Stop) => void) => void
 }
 
@@ -228,9 +240,22 @@ const record = Effect.fnUntraced(function* (run: RunContext, restore: Restore) {
   return outcomeOf(run, stop)
 })
 
+const traceOptionsOf = ({ redact = [], ...choices }: TraceChoices = {}) =>
+  Effect.map(
+    Effect.mapError(Redaction.compile(redact), ({ message }) => new InvalidOptions({ message })),
+    (redactor): TraceOptions => ({
+      content: false,
+      tokenEvents: false,
+      ...choices,
+      ...(redactor === undefined ? {} : { redact: redactor })
+    })
+  )
+
 /** A run that continues another is a part of it: `ROOT-r2`, `ROOT-r3`, … in the root's directory. */
-const nameOf = ({ past }: Control): Effect.Effect<string, never, Ids> =>
-  past === undefined ? Effect.flatMap(Ids, (ids) => ids.run) : Effect.succeed(nextPart(past.past))
+const nameOf = ({ past, runId }: Control): Effect.Effect<string, never, Ids> => {
+  if (runId !== undefined) return Effect.succeed(runId)
+  return past === undefined ? Effect.flatMap(Ids, (ids) => ids.run) : Effect.succeed(nextPart(past.past))
+}
 
 /** The name of the run that continues `past`. */
 export const nextPart = ({ fromRunId, parts, rootRunId }: Past): string =>
@@ -253,7 +278,7 @@ export const execute = (
         const artifacts = (yield* ArtifactStore).directory?.(runId)
         const settings = settingsOf(options, yield* Approval, yield* Gates.Permissions, artifacts)
         yield* check(settings, session)
-        const traceOptions = { content: false, tokenEvents: false, ...options.trace }
+        const traceOptions = yield* traceOptionsOf(options.trace)
         const trace = yield* (yield* TraceWriter).open(runId, traceOptions)
         const context = yield* Effect.context<never>()
         const services = {

@@ -16,7 +16,7 @@ import type { ModelIdentity, ModelSession } from "../engine/Model.ts"
 import type { Stage } from "../tools/AttemptClass.ts"
 import type { RegisteredTool, Registry, ValidatedArguments } from "../tools/Registry.ts"
 import type { Touch } from "../tools/Terms.ts"
-import type { Answer, ProposedCall, ToolOutcome } from "../tools/ToolCall.ts"
+import type { Answer, EffectClaim, ProposedCall, ToolOutcome, ToolSpec } from "../tools/ToolCall.ts"
 import type { ToolSettings } from "../tools/ToolContext.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import type { Gates } from "./Gates.ts"
@@ -24,7 +24,7 @@ import type { Limits } from "./Limits.ts"
 import type { Memory } from "./legality/Memory.ts"
 import type { Past } from "./Past.ts"
 import type { Approver } from "./Policy.ts"
-import type { Stop } from "./State.ts"
+import type { Active, State, Stop } from "./State.ts"
 import type { Transcript } from "./Transcript.ts"
 
 /** How the calls of one turn are treated: only the first, one after another, or reads side by side. */
@@ -71,8 +71,9 @@ export interface CallRecord {
   failedAt?: Stage
   /** The run stopped before this call had its turn. */
   skipped?: true
-  /** The ledger already knew what this call came to: nothing ran. */
+  /** The ledger already knew what this call came to, and what it left: nothing ran. */
   replayed?: "succeeded" | "failed" | "unknown"
+  replayedEffect?: EffectClaim
 }
 
 /** A kept turn whose calls, or whose mistakes, the model has not yet been answered. */
@@ -101,6 +102,8 @@ export interface Session {
   /** What decided on the codec, for the provenance. */
   readonly codecReason: string
   readonly registry: Registry
+  /** Tools whose calls are recognised, where they are others than those advertised. */
+  readonly heard?: ReadonlyArray<ToolSpec>
   readonly system: string | undefined
   readonly transcript: Transcript
   /** Tokens of a turn's opening and closing, by what the turn follows. */
@@ -123,7 +126,16 @@ export interface Budget {
   repairs: number
   modelMillis: number
   toolMillis: number
+  /** Turns that were asked of the engine, samples and continuations included, and the milliseconds it says it took for them. */
+  generations: number
+  engineMillis: number
 }
+
+/**
+ * Somebody who is told of each step before the next one: `after` a state, on the way to `next`; or between two calls, where
+ * both are `Acting`. A run goes on when it is done, or stops for the reason it gives.
+ */
+export type Watch = (run: RunContext, after: Active["_tag"], next: State) => Effect.Effect<Stop | undefined>
 
 export interface RunContext {
   readonly runId: string
@@ -145,6 +157,8 @@ export interface RunContext {
   /** Milliseconds of the Clock at the start. */
   readonly startedAt: number
   readonly emit: (event: AgentEvent) => void
+  /** Keeps a record of its own. */
+  readonly watch: Watch | undefined
   /** The terminal event is written: the trace takes nothing more. */
   closed: boolean
   readonly budget: Budget
@@ -179,8 +193,13 @@ export const newBudget = (): Budget => ({
   prefillTokens: 0,
   repairs: 0,
   modelMillis: 0,
-  toolMillis: 0
+  toolMillis: 0,
+  generations: 0,
+  engineMillis: 0
 })
+
+/** Tools whose calls are recognised in what the model writes. */
+export const heardBy = ({ heard, registry }: Session): ReadonlyArray<ToolSpec> => heard ?? registry.specs
 
 /** What the codec needs to know to render for this run. */
 export const renderOptions = (run: RunContext): RenderOptions => ({

@@ -14,10 +14,9 @@ import { EngineError } from "../engine/EngineError.ts"
 import type { EndReason } from "../engine/Generation.ts"
 import type { Segment } from "../engine/Prompt.ts"
 import { type Prospect, weigh, withImplicit } from "./Governor.ts"
-import { scoredForTrace } from "./legality/Choice.ts"
+import { governorFor, scoredForTrace } from "./legality/Choice.ts"
 import { prices } from "./legality/ContractTerms.ts"
 import { legalityOf } from "./legality/Legality.ts"
-import { riskWeightOf } from "./Profile.ts"
 import { type CallRecord, openingOptions, type RunContext } from "./RunContext.ts"
 import { TurnReader } from "./TurnReader.ts"
 import { requestOf } from "./TurnRequest.ts"
@@ -119,17 +118,18 @@ export const sampleTurns = Effect.fnUntraced(function* (
   turn: number,
   opening: ReadonlyArray<Segment>
 ): Effect.fn.Return<number, EngineError | TraceError | LedgerError> {
-  const { candidates, governor, profile } = run.settings.gates
+  const { candidates } = run.settings.gates
   if (candidates === 1) return 0
   const prospects: Array<Prospect> = []
   for (let at = 0; at < candidates; at++) {
+    run.budget.generations++
     const sample = yield* sampleOnce(run, turn, at, opening)
     sampled(run, turn, at, sample)
     prospects.push(yield* prospectOf(run, turn, at, sample))
   }
-  const weights = { ...governor.weights, risk: governor.weights.risk * riskWeightOf(profile) }
+  const governor = governorFor(run.settings.gates)
   const situation = { task: run.task, turn, toolCalls: run.budget.toolCalls, candidates: withImplicit(prospects) }
-  const weighed = yield* Effect.result(weigh({ ...governor, weights }, situation))
+  const weighed = yield* Effect.result(weigh(governor, situation))
   // A governor at fault is said where the first sample meets its gate.
   if (Result.isFailure(weighed)) return 0
   const { chosen, scored } = weighed.success
@@ -137,7 +137,12 @@ export const sampleTurns = Effect.fnUntraced(function* (
     type: "proposal_scored",
     step: `model-${turn}`,
     phase: "validate",
-    data: { governor: governor.name, weights, candidates: scored.map(scoredForTrace), chosen: chosen?.id ?? null }
+    data: {
+      governor: governor.name,
+      weights: governor.weights,
+      candidates: scored.map(scoredForTrace),
+      chosen: chosen?.id ?? null
+    }
   })
   return prospects.find(({ id }) => id === chosen?.id)?.order ?? 0
 })

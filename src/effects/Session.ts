@@ -9,6 +9,7 @@ import { EngineError } from "../engine/EngineError.ts"
 import { Model, type ModelIdentity } from "../engine/Model.ts"
 import { control, text } from "../engine/Prompt.ts"
 import type { Registry } from "../tools/Registry.ts"
+import type { ToolSpec } from "../tools/ToolCall.ts"
 import type { Session } from "./RunContext.ts"
 import { Transcript } from "./Transcript.ts"
 
@@ -18,6 +19,8 @@ export interface SessionOptions {
   readonly system?: string
   /** A family's id, or a codec. Without it the codec is chosen from the model's own template. */
   readonly codec?: string | Codec
+  /** Tools whose calls are recognised, where they are others than those advertised. */
+  readonly heard?: ReadonlyArray<ToolSpec>
 }
 
 const refuse = (message: string) => Effect.fail(new EngineError({ reason: "unknown_template", message }))
@@ -33,9 +36,9 @@ const resolve = (
   wanted: string | Codec | undefined
 ): Effect.Effect<Families.Chosen, EngineError> => {
   if (typeof wanted === "object") return Effect.succeed({ codec: wanted, reason: "given by the caller" })
-  if (wanted === undefined && identity.engine === "scripted" && identity.template === undefined) {
-    // A script speaks what it was written in; the default is the family the project's own tests use.
-    const reason = "a script without a template speaks qwen2.5"
+  if (wanted === undefined && identity.engine !== "llama" && identity.template === undefined) {
+    // A script speaks what it was written in, a hosted model what it is told; the default is the project's own tests' family.
+    const reason = `${identity.engine === "scripted" ? "a script" : "a language model"} without a template speaks qwen2.5`
     return Result.match(Families.byId("qwen2.5"), {
       onFailure: (failure) => refuse(failure.reason),
       onSuccess: (codec) => Effect.succeed({ codec, reason })
@@ -93,6 +96,7 @@ export const open = Effect.fnUntraced(function* (
     codec: yield* guarded(model, codec),
     codecReason: reason,
     registry: options.tools,
+    ...(options.heard === undefined ? {} : { heard: options.heard }),
     system: options.system,
     transcript: new Transcript(),
     frameSizes: new Map(),

@@ -4,13 +4,24 @@
  */
 import * as Result from "effect/Result"
 import { isAddress } from "../actors/EffectLedgerAddress.ts"
+import type { RedactionRule } from "../actors/Redaction.ts"
 import { isObject, type Json, parse } from "../tools/JsonText.ts"
 import { type Grant, parseGrant } from "./Authority.ts"
 import * as Backoff from "./Backoff.ts"
+import { type EngineWords, engine } from "./EngineFields.ts"
 import { standardApprovalMillis } from "./Gates.ts"
 import * as Limits from "./Limits.ts"
-import { headerForm, parseHeader, parseServer, parseVariable, serverForm, variableForm } from "./McpSettings.ts"
+import {
+  headerForm,
+  parseHeader,
+  parseServer,
+  parseVariable,
+  parseVariableName,
+  serverForm,
+  variableForm
+} from "./McpSettings.ts"
 import { cautious, parse as parseProfile, profiles, type TaskProfile } from "./Profile.ts"
+import { readRules } from "./RedactSettings.ts"
 import type { CallPolicy } from "./RunContext.ts"
 import {
   choice,
@@ -38,7 +49,7 @@ export type ApproveMode = "ask" | "deny" | "all" | "suspend"
 /** `false`: the processor only. */
 export type GpuSetting = "auto" | "cuda" | "metal" | "vulkan" | false
 
-export interface Settings extends WebWords {
+export interface Settings extends WebWords, EngineWords {
   /** A file or an `hf:` URI; undefined is the model that ships. */
   readonly model: string | undefined
   /** A file that says what the model writes, instead of a model. */
@@ -46,8 +57,10 @@ export interface Settings extends WebWords {
   readonly codec: string | undefined
   readonly system: string | undefined
   readonly tools: ReadonlyArray<string>
-  /** MCP servers, as they are said. */
   readonly toolsDir: string | undefined
+  /** Names of variables that the tools see. */
+  readonly toolEnv: ReadonlyArray<string>
+  /** MCP servers, as they are said. */
   readonly mcp: ReadonlyArray<string>
   /** The contract file for their tools. */
   readonly mcpContracts: string | undefined
@@ -96,6 +109,8 @@ export interface Settings extends WebWords {
   readonly modelHash: boolean
   readonly traceContent: boolean
   readonly tokenEvents: boolean
+  /** What is never written down. The patterns are compiled by `load`. */
+  readonly redact: ReadonlyArray<RedactionRule>
   readonly context: number | undefined
   readonly threads: number | undefined
   readonly gpu: GpuSetting
@@ -143,6 +158,14 @@ const fixture: Field<Readonly<Record<string, string>>> = {
       ? Result.succeed(value as Record<string, string>)
       : Result.fail(`"${wrong[0]}" must be a text`)
   }
+}
+
+const redact: Field<ReadonlyArray<RedactionRule>> = {
+  description: "What no record of the run may hold, as a regular expression (see docs/trace.md); repeatable",
+  form: "NAME=PATTERN",
+  kind: "repeated",
+  fallback: [],
+  read: readRules
 }
 
 const thinking: Field<boolean | undefined> = {
@@ -233,6 +256,9 @@ const toolsDir: Field<string | undefined> = {
   notFromFile: (said) => said !== undefined
 }
 
+/** What reveals something cannot come from a file that somebody else wrote either. */
+const toolEnv = words("Let tools see a variable of the environment; repeatable", "VARIABLE", parseVariableName)
+
 /** Tools of other programs. */
 const mcp = {
   mcp: words("Take the tools of an MCP server too; repeatable", serverForm, parseServer),
@@ -247,12 +273,16 @@ const mcp = {
 const { defaults } = Limits
 
 export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
-  model: text("Model file, or hf:USER/REPO:QUANT to download one (default: the tiny demo model)", "FILE|hf:…"),
+  model: text(
+    "Model file, a name from writ models list, or hf:USER/REPO:QUANT to download one (default: the one that was chosen or is alone, else the tiny demo model)",
+    "FILE|NAME|hf:…"
+  ),
   script: text("Play a script instead of a model: YAML or JSON with what it writes, turn by turn", "FILE"),
   codec: text("Model family, where the model's own template does not say", "ID"),
   system: text("System text", "TEXT"),
   tools,
   toolsDir,
+  toolEnv,
   ...mcp,
   ...web,
   workspace: { ...path("Directory the file tools may read (default: the current one)", "."), notFromFile: leavesHere },
@@ -310,12 +340,14 @@ export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
   modelHash: flag("Put the SHA-256 of the model file into the record (default on)", true),
   traceContent: flag("Write prompts, arguments and results into the trace; without it only lengths and digests"),
   tokenEvents: flag("One trace line for each piece of generated text"),
+  redact,
   context: optionalNumber("Tokens of context (default 8192, at most what the model was trained for)", "N", {
     least: 8,
     most: 2 ** 31 - 1
   }),
   threads: optionalNumber("Threads for inference (default: all processors but one)", "N", { least: 1, most: 1024 }),
-  gpu
+  gpu,
+  ...engine
 }
 
 export const names = Object.keys(fields) as ReadonlyArray<SettingName>

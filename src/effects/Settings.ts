@@ -15,6 +15,7 @@ import { nearest } from "../tools/Nearest.ts"
 import { type Authority, fromGrants, type Grant } from "./Authority.ts"
 import { defaults as defaultGates, type Gates, problemWith } from "./Gates.ts"
 import type { Limits } from "./Limits.ts"
+import { rulesProblem } from "./RedactSettings.ts"
 import { fields, flagOf, names, type SettingName, type Settings, variableOf } from "./SettingFields.ts"
 import type { Field, Raw } from "./SettingForms.ts"
 
@@ -136,6 +137,10 @@ export const load = Effect.fnUntraced(function* (
   const file = yield* fromFile(path)
   const environment = yield* fromEnvironment
   const resolved = yield* Effect.fromResult(resolve({ flags, environment, file: (file ?? {}) as RawSettings }))
+  const problem = yield* rulesProblem(resolved.settings.redact)
+  if (problem !== undefined) {
+    return yield* new SettingsError({ problems: [`${placeOf(resolved.origins.redact, "redact")}: ${problem}`] })
+  }
   return { ...resolved, file: file === undefined ? undefined : path }
 })
 

@@ -2,6 +2,7 @@
  * The exact history of one session: what entered the model's context, in order, with its token span, malformed turns and
  * feedback included; and, without a span, answers that were recorded but not yet put before the model.
  */
+import type { Action } from "../engine/codecs/Codec.ts"
 import type { Message, MessageCall } from "../engine/Message.ts"
 import type { Span } from "../engine/Prompt.ts"
 
@@ -15,6 +16,8 @@ export type Entry =
       /** As generated, markup included. */
       readonly raw: string
       readonly content: string
+      /** Prose behind the last call. */
+      readonly contentAfter?: string
       readonly reasoning?: string
       readonly calls: ReadonlyArray<MessageCall>
       readonly span: Span
@@ -28,6 +31,10 @@ export type Entry =
       readonly span: Span | undefined
     }
   | { readonly kind: "feedback"; readonly code: string; readonly content: string; readonly span: Span | undefined }
+
+/** What a turn says behind its calls, if that is more than spaces. */
+export const proseAfter = (action: Action): { readonly contentAfter?: string } =>
+  action._tag === "ToolCalls" && action.textAfter.trim() !== "" ? { contentAfter: action.textAfter } : {}
 
 /** An append-only list. Entries without a span are replaced when their text enters the context. */
 export class Transcript {

@@ -17,9 +17,11 @@ const grammarOf = (run: RunContext, grammar: CallGrammar): CallGrammar => {
 const budgetOf = (run: RunContext, goesOn: boolean): Pick<TurnRequest, "thinking"> => {
   const { codec } = run.session
   const { thinkTokens } = run.settings.limits
-  const bounds = codec.thinking?.(openingOptions(run)) ?? codec.reasoning
-  if (bounds === undefined || thinkTokens === Infinity || goesOn) return {}
-  const opened = opensReasoning(codec, openingOptions(run))
+  if (thinkTokens === Infinity || goesOn) return {}
+  const options = openingOptions(run)
+  const bounds = codec.thinking?.(options) ?? codec.reasoning
+  if (bounds === undefined) return {}
+  const opened = opensReasoning(codec, options)
   return { thinking: { ...bounds, opened, maxTokens: thinkTokens } }
 }
 

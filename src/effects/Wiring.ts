@@ -16,6 +16,7 @@ import * as ModelHashes from "../actors/ModelHashes.ts"
 import type { ToolPool } from "../actors/ToolPool.ts"
 import * as TraceWriter from "../actors/TraceWriter.ts"
 import type { EngineError } from "../engine/EngineError.ts"
+import type { Tuning } from "../engine/LlamaTuning.ts"
 import { Model } from "../engine/Model.ts"
 import type { Services } from "./Agent.ts"
 import * as RunDirectory from "./RunDirectory.ts"
@@ -30,10 +31,16 @@ export interface WiringOptions {
   /** Inference threads. Default: all processors but one; the tiny model is fastest with 1. */
   readonly threads?: number
   readonly gpu?: LlamaOptions["gpu"]
+  /** Attention, the cache's numbers, adapters. */
+  readonly tuning?: Tuning
+  /** Told the share of the model file's weights that is loaded, from 0 to 1. */
+  readonly loading?: (share: number) => void
   /** Sessions that may be open at a time; each costs memory. Default 4. */
   readonly sessions?: number
   /** A module that exports `registry`; tool threads load it. Default: the built-in tools. */
   readonly toolkit?: URL
+  /** The whole environment of the tools. Empty unless given: they see nothing of this process's own. */
+  readonly toolEnv?: Readonly<Record<string, string>>
   /** Tools run in this thread instead of a pool: for tools that are values and need no deadline of their own. */
   readonly inlineTools?: boolean
   /** The effect ledger's SQLite file, the address of a PostgreSQL database (`postgres://…`), or `memory`. Default `.writ/ledger.sqlite`. */
@@ -77,17 +84,31 @@ const layerFile = (options: WiringOptions): Layer.Layer<Model, EngineError> =>
     Model,
     Effect.gen(function* () {
       const { makeWorker } = yield* Effect.promise(() => import("../actors/Inference.ts"))
-      const load = makeWorker({
-        modelPath: options.model ?? tinyModel,
-        ...(options.sessions === undefined ? {} : { sequences: options.sessions }),
-        ...(options.contextTokens === undefined ? {} : { contextTokens: options.contextTokens }),
-        ...threadsOf(options),
-        ...(options.gpu === undefined ? {} : { gpu: options.gpu })
-      })
+      const load = makeWorker(
+        {
+          modelPath: options.model ?? tinyModel,
+          ...(options.sessions === undefined ? {} : { sequences: options.sessions }),
+          ...(options.contextTokens === undefined ? {} : { contextTokens: options.contextTokens }),
+          ...options.tuning,
+          ...threadsOf(options),
+          ...(options.gpu === undefined ? {} : { gpu: options.gpu })
+        },
+        options.loading
+      )
       const [{ model }, fileSha256] = yield* Effect.all([load, hashOf(options)], { concurrency: 2 })
       return fileSha256 === undefined ? model : { ...model, identity: { ...model.identity, fileSha256 } }
     })
   )
+
+/** A model file that makes vectors instead of turns, in its own thread: for comparing meanings. Gone with the scope. */
+export const makeEmbedder = Effect.fnUntraced(function* (options: Pick<WiringOptions, "model" | "threads" | "gpu">) {
+  const { makeEmbedder } = yield* Effect.promise(() => import("../actors/Inference.ts"))
+  return yield* makeEmbedder({
+    modelPath: options.model ?? tinyModel,
+    ...threadsOf(options),
+    ...(options.gpu === undefined ? {} : { gpu: options.gpu })
+  })
+})
 
 /** More threads only slow a model of two million parameters down. */
 const threadsOf = (options: WiringOptions): { readonly threads?: number } => {
@@ -102,7 +123,10 @@ export const layerTools = (options: WiringOptions): Layer.Layer<ToolPool> =>
       const pool = await import("../actors/ToolPool.ts")
       return options.inlineTools === true
         ? pool.layerInline()
-        : pool.layerPiscina({ module: options.toolkit ?? builtinToolkit })
+        : pool.layerPiscina({
+            module: options.toolkit ?? builtinToolkit,
+            ...(options.toolEnv === undefined ? {} : { env: options.toolEnv })
+          })
     })
   )
 

@@ -19,6 +19,8 @@ export const EngineReason = Schema.Literals([
   "bad_request",
   /** The model's file has no template, or one no codec knows. */
   "unknown_template",
+  /** The model is not made for what was asked of it, such as vectors. */
+  "unsupported",
   "failed"
 ])
 export type EngineReason = typeof EngineReason.Type

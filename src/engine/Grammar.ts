@@ -42,6 +42,15 @@ export interface CallGrammar {
   readonly bracket?: "{" | "["
   /** Stands before and after each string, in place of JSON's quotes and escapes: the closer counts outside of two of them. */
   readonly quote?: string
+  /**
+   * The turn is held from its first token. `heads`: texts of which one comes first, with the brackets it leaves open.
+   * `toEnd`: nothing follows what is held.
+   */
+  readonly start?: {
+    readonly root: string
+    readonly heads?: ReadonlyArray<Pick<CallOpener, "depth" | "text">>
+    readonly toEnd?: boolean
+  }
   /** What stands around reasoning, which is never searched; `opened`: the prompt began it. */
   readonly reasoning?: { readonly open: string; readonly close: string; readonly opened: boolean }
 }

@@ -3,32 +3,28 @@
  * in; `worker.ts` calls it in a thread of its own. Nothing here renders templates or understands calls.
  */
 
-import * as Os from "node:os"
 import * as Path from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { LlamaContext, LlamaModel as NativeModel, Token } from "node-llama-cpp"
 import { EngineError } from "./EngineError.ts"
-import * as GgufFile from "./GgufFile.ts"
 import { Constraints } from "./LlamaConstraint.ts"
 import type { Control } from "./LlamaControl.ts"
-import { type Gpu, importLibrary, type Library, LogTail, start } from "./LlamaLibrary.ts"
+import type { Library } from "./LlamaLibrary.ts"
+import { buildOf, chunkOf, disposeMillis, identityOf, type LoadOptions, native, open } from "./LlamaLoading.ts"
 import { type Counters, LlamaSequence } from "./LlamaSequence.ts"
 import * as LlamaSession from "./LlamaSession.ts"
 import type { Detokenize } from "./LlamaText.ts"
 import { markers, type Tokenizer, tokenize } from "./LlamaTokenizer.ts"
+import * as LlamaTuning from "./LlamaTuning.ts"
 import type { Model, ModelIdentity } from "./Model.ts"
 import type { Segment } from "./Prompt.ts"
 
-export interface LlamaOptions {
-  readonly modelPath: string
+export interface LlamaOptions extends LoadOptions, LlamaTuning.Tuning {
   /** Tokens a session holds. Default: 8192, and never more than the model was trained for. */
   readonly contextTokens?: number
   /** Sessions at a time. Default 4. */
   readonly sequences?: number
-  /** Default: all processors but one. More than there are processors is ruinous. */
-  readonly threads?: number
-  readonly gpu?: Gpu
   /** Tokens evaluated between two looks at cancellation. Default 64 on the processor, 256 on a GPU. */
   readonly chunkTokens?: number
   /** A native call that takes longer counts as hung. Default 120. */
@@ -46,29 +42,23 @@ export interface LlamaEngine {
 }
 
 const defaults = { contextTokens: 8192, sequences: 4, stallSeconds: 120, batchTokens: 512 }
-/** Milliseconds a native object gets for its end; one that failed to load can hold on for ever. */
-const disposeMillis = 5_000
 
-/** Loads a model into the scope. The file is checked before native code sees it. Interruption aborts the load. */
+/**
+ * Loads a model into the scope. The file is checked before native code sees it. Interruption aborts the load. `progress` is
+ * told the share of the weights that is there, from 0 to 1, in whole hundredths.
+ */
 export const load = Effect.fnUntraced(function* (
   options: LlamaOptions,
-  control: Control
+  control: Control,
+  progress: (share: number) => void = () => {}
 ): Effect.fn.Return<LlamaEngine, EngineError, Scope.Scope> {
-  const file = yield* GgufFile.read(options.modelPath)
-  const library = yield* importLibrary
-  const log = new LogTail()
-  const explain = loadError(options.modelPath, log)
-  const threads = Math.max(1, options.threads ?? Os.availableParallelism() - 1)
-  const llama = yield* native(control, () => start(library, options.gpu ?? "auto", threads, log), explain)
-  // The instance is not disposed: a load that failed natively makes that hang, and the thread's end frees it.
-  const model = yield* Effect.acquireRelease(
-    native(control, (signal) => llama.loadModel({ modelPath: options.modelPath, loadSignal: signal }), explain),
-    (model) => Effect.promise(() => control.closing(disposeMillis, () => model.dispose())),
-    { interruptible: true }
-  )
+  yield* LlamaTuning.check(options)
+  const loaded = yield* open(options, control, progress)
+  const { explain, file, library, model, threads } = loaded
   const sequences = options.sequences ?? defaults.sequences
   const contextTokens = Math.max(8, Math.min(options.contextTokens ?? defaults.contextTokens, model.trainContextSize))
-  yield* affordable(model, contextTokens, sequences, Path.basename(file.path))
+  const cache = LlamaTuning.estimateOptions(loaded.library, options)
+  yield* affordable(model, { ...cache, contextSize: contextTokens, sequences }, Path.basename(file.path))
   const context = yield* Effect.acquireRelease(
     native(
       control,
@@ -79,31 +69,28 @@ export const load = Effect.fnUntraced(function* (
           threads,
           batchSize: Math.min(defaults.batchTokens, contextTokens),
           swaFullCache: true,
+          ...LlamaTuning.contextOptions(options),
           createSignal: signal
         }),
-      explain
+      LlamaTuning.explained(options, Path.basename(file.path), explain)
     ),
     (context) => Effect.promise(() => control.closing(disposeMillis, () => context.dispose())),
     { interruptible: true }
   )
-  const version = yield* Effect.promise(() => library.getModuleVersion())
-  const chunkTokens = Math.max(1, options.chunkTokens ?? (llama.gpu === false ? 64 : 256))
-  const release = llama.llamaCppRelease
+  const chunkTokens = chunkOf(loaded, options.chunkTokens)
+  const { headerHash, ...build } = yield* buildOf(loaded)
   const identity = identityOf(file, {
     contextTokens,
     build: {
-      library: `node-llama-cpp ${version}`,
-      llamaCpp: `${release.repo} ${release.release}`,
-      gpu: llama.gpu === false ? "none" : llama.gpu,
-      gpuLayers: model.gpuLayers,
-      threads,
+      ...build,
       chunkTokens,
       batchTokens: context.batchSize,
       contextTokens,
       sequences,
       flashAttention: context.flashAttention,
       swaFullCache: true,
-      headerHash: file.headerHash
+      ...(yield* LlamaTuning.buildOf(options)),
+      headerHash
     }
   })
   return engine({ ...options, contextTokens, chunkTokens }, control, { library, model, context }, identity)
@@ -200,11 +187,11 @@ const detokenizer = (model: NativeModel): Detokenize => {
  */
 const affordable = Effect.fnUntraced(function* (
   model: NativeModel,
-  contextSize: number,
-  sequences: number,
+  wanted: ReturnType<typeof LlamaTuning.estimateOptions> & { readonly contextSize: number; readonly sequences: number },
   name: string
 ): Effect.fn.Return<void, EngineError> {
-  const asked = { contextSize, sequences, modelGpuLayers: model.gpuLayers, swaFullCache: true }
+  const { contextSize, sequences } = wanted
+  const asked = { ...wanted, modelGpuLayers: model.gpuLayers, swaFullCache: true }
   const available = process.availableMemory()
   const cache = model.fileInsights.estimateContextResourceRequirements({ ...asked, includeGraphOverhead: false }).cpuRam
   const needed =
@@ -223,66 +210,3 @@ const affordable = Effect.fnUntraced(function* (
       `${mib(available)} are available. Open it with a smaller context or fewer sessions.`
   })
 })
-
-const identityOf = (
-  file: GgufFile.GgufInfo,
-  rest: { readonly contextTokens: number; readonly build: Readonly<Record<string, string | number | boolean>> }
-): ModelIdentity => ({
-  engine: "llama",
-  name: Path.basename(file.path),
-  fileBytes: file.fileBytes,
-  ...(file.template === undefined ? {} : { template: file.template }),
-  ...(file.architecture === undefined ? {} : { architecture: file.architecture }),
-  ...(file.quantization === undefined ? {} : { quantization: file.quantization }),
-  ...rest
-})
-
-/** A native step of loading: interruption and the stop flag abort it, and both wait until it has really ended. */
-const native = <A>(
-  control: Control,
-  run: (signal: AbortSignal) => Promise<A>,
-  explain: (cause: unknown) => EngineError
-): Effect.Effect<A, EngineError> =>
-  Effect.callback<A, EngineError>((resume) => {
-    const abort = new AbortController()
-    const running = control
-      .native(() => run(AbortSignal.any([abort.signal, control.signal])))
-      .then(
-        (value) => resume(Effect.succeed(value)),
-        (cause) => resume(Effect.fail(explain(cause)))
-      )
-    return Effect.promise(() => {
-      abort.abort()
-      return running
-    })
-  })
-
-const loadError =
-  (path: string, log: LogTail) =>
-  (cause: unknown): EngineError => {
-    const name = Path.basename(path)
-    const said = cause instanceof Error ? cause.message : String(cause)
-    const kind = cause instanceof Error ? cause.constructor.name : ""
-    if (kind === "NoBinaryFoundError") {
-      return new EngineError({
-        reason: "unavailable",
-        message:
-          "node-llama-cpp has no binary for this machine or for the GPU that was asked for. Reinstall it, or run with gpu off." +
-          log.said,
-        cause
-      })
-    }
-    if (kind === "InsufficientMemoryError") {
-      return new EngineError({
-        reason: "not_enough_memory",
-        message: `There is not enough memory for ${name} (${said}). Use a smaller file, context or number of sessions.${log.said}`,
-        cause
-      })
-    }
-    if (kind === "Stopped") return LlamaSession.toEngineError(cause)
-    return new EngineError({
-      reason: "bad_file",
-      message: `${name} could not be loaded: ${said}. It may be damaged or of a kind this build cannot run (${path}).${log.said}`,
-      cause
-    })
-  }

@@ -12,6 +12,7 @@ import type { CallConstraint } from "./LlamaConstraint.ts"
 import { type Control, Stopped } from "./LlamaControl.ts"
 import { suspect } from "./LlamaFaults.ts"
 import type { TokenClock } from "./LlamaThinking.ts"
+import type { Progress } from "./Model.ts"
 
 /** A place to come back to. */
 export interface Mark {
@@ -126,13 +127,13 @@ export class LlamaSequence {
   }
 
   /**
-   * Appends tokens and evaluates them in chunks, all but the last. Before a `generation` the last chunk is left to it, which
-   * saves a native call. Cancel and stop are looked at between chunks.
+   * Appends tokens and evaluates them in chunks, all but the last. Before a generation the last chunk is left to it, which
+   * saves a native call. Cancel and stop are looked at between chunks, and `progress` told.
    */
   async append(
     tokens: ReadonlyArray<number>,
     cancel: Cancel,
-    generation?: { readonly progress: (done: number) => void }
+    { generates = false, progress }: { readonly generates?: boolean; readonly progress?: Progress | undefined } = {}
   ): Promise<void> {
     this.#check()
     for (const token of tokens) this.#log.push(token)
@@ -140,14 +141,14 @@ export class LlamaSequence {
     const start = this.#sequence.nextTokenIndex
     const end = this.#log.length - 1
     // chunks begin at the same places whether or not the last is left
-    const last = generation === undefined ? end : end - chunkTokens + 1
+    const last = generates ? end - chunkTokens + 1 : end
     for (let at = start; at < last; ) {
       this.#look(cancel)
       const chunk = this.#log.slice(at, Math.min(at + chunkTokens, end)) as Array<Token>
       await this.#native(() => this.#sequence.evaluateWithoutGeneratingNewTokens(chunk))
       counters.evaluatedTokens += chunk.length
       at += chunk.length
-      generation?.progress(at - start)
+      progress?.(at - start, end - start + 1)
     }
     this.#look(cancel)
     this.verify()

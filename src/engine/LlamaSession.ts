@@ -21,7 +21,7 @@ import { Stopped } from "./LlamaControl.ts"
 import type { Cancel, Counters, LlamaSequence, Mark } from "./LlamaSequence.ts"
 import { type Detokenize, TurnText } from "./LlamaText.ts"
 import { TokenClock } from "./LlamaThinking.ts"
-import type { ModelSession } from "./Model.ts"
+import type { ModelSession, Progress } from "./Model.ts"
 import type { Segment, Span } from "./Prompt.ts"
 
 /** What a session adds for its owner: coming back over a thread boundary, and a look at its tokens. */
@@ -82,11 +82,11 @@ class Session implements LlamaSession {
     })
   }
 
-  readonly commit = (segments: ReadonlyArray<Segment>): Effect.Effect<Span, EngineError> =>
+  readonly commit = (segments: ReadonlyArray<Segment>, progress?: Progress): Effect.Effect<Span, EngineError> =>
     this.#owner.withPermit(
       Effect.suspend(() =>
         this.#open === undefined
-          ? this.#append(segments, "The prompt")
+          ? this.#append(segments, "The prompt", undefined, progress)
           : Effect.fail(badRequest("A turn is open: keep it or roll it back before committing."))
       )
     )
@@ -134,7 +134,12 @@ class Session implements LlamaSession {
   }
 
   /** Appends behind the boundary, or behind the open turn whose beginning is `turn`. */
-  #append(segments: ReadonlyArray<Segment>, what: string, turn?: Mark): Effect.Effect<Span, EngineError> {
+  #append(
+    segments: ReadonlyArray<Segment>,
+    what: string,
+    turn?: Mark,
+    progress?: Progress
+  ): Effect.Effect<Span, EngineError> {
     const { sequence } = this.#parts
     const run = async (cancel: Cancel): Promise<Span> => {
       this.#running = cancel
@@ -144,7 +149,7 @@ class Session implements LlamaSession {
         const tooLong = sequence.room(tokens.length, what)
         if (tooLong !== undefined) throw tooLong
         before ??= await sequence.mark()
-        await sequence.append(tokens, cancel)
+        await sequence.append(tokens, cancel, { progress })
       } catch (cause) {
         if (before !== undefined) await this.#back(before)
         throw cause
@@ -285,7 +290,7 @@ class Speculation {
     // everything known and not yet in the cache is evaluated before the first new token
     const total = before.length - before.fed + opening.length
     const prefilled = (done: number) => this.#tell({ _tag: "Prefill", done, total })
-    await sequence.append(opening, this.cancel, { progress: prefilled })
+    await sequence.append(opening, this.cancel, { generates: true, progress: prefilled })
     const constraint = request.grammar === undefined ? undefined : constraints.make(request.grammar, sequence.last(16))
     const thinking =
       request.thinking === undefined

@@ -18,7 +18,7 @@ import type { Segment, Span } from "./Prompt.ts"
 
 /** Who is answering. Plain data; goes into the trace's provenance. */
 export interface ModelIdentity {
-  readonly engine: "llama" | "scripted"
+  readonly engine: "llama" | "scripted" | "language-model"
   /** A name for people: the file's base name, or what a script calls itself. */
   readonly name: string
   /** Tokens a session can hold. */
@@ -34,9 +34,12 @@ export interface ModelIdentity {
   readonly build?: Readonly<Record<string, string | number | boolean>>
 }
 
+/** Told how many of so many tokens are evaluated. An engine that evaluates nothing says nothing. */
+export type Progress = (done: number, total: number) => void
+
 export interface ModelSession {
   /** Appends segments to the log and returns their span. Interruptible between batches; interrupted or failed, nothing stays. */
-  readonly commit: (segments: ReadonlyArray<Segment>) => Effect.Effect<Span, EngineError>
+  readonly commit: (segments: ReadonlyArray<Segment>, progress?: Progress) => Effect.Effect<Span, EngineError>
   /**
    * One speculative turn after `opening` (the assistant prefix, part of the turn). The stream's last event is `End`.
    * If the stream is not consumed to its end, the turn is rolled back before the consumer's finalizers return.

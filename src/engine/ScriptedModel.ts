@@ -36,6 +36,10 @@ export interface ScriptedTurn {
 
 export interface Script {
   readonly turns: ReadonlyArray<ScriptedTurn | string>
+  /** What comes after the last turn, by its number from 0. Without it the script is over then. */
+  readonly further?: (index: number) => ScriptedTurn
+  /** How many turns were played before, by a script of which this is the rest: they count in numbers. */
+  readonly playedBefore?: number
   /** Default 1,048,576. One token is up to four UTF-16 units of text, or what the script says. */
   readonly contextTokens?: number
   readonly name?: string
@@ -130,7 +134,7 @@ class ScriptedSession {
   ): Stream.Stream<GenerationEvent, EngineError> =>
     Stream.suspend(() => {
       const scripted = this.#next()
-      if (scripted === undefined) return Stream.fail(badRequest("the script has no more turns"))
+      if (scripted === undefined) return Stream.fail(badRequest(overText(this.#script)))
       const continued = this.#turn
       const size = sizeOf(opening)
       if (this.#length + size + request.maxTokens > this.#capacity) {
@@ -195,6 +199,9 @@ const sceneOf = (
   return { shown, whole: shown.length === tokens.length, ...(reached ? { thinkClosed: closed.count } : {}) }
 }
 
+const overText = ({ playedBefore = 0, turns }: Script): string =>
+  `the script has no more turns: this is call ${playedBefore + turns.length}, counting from 0`
+
 const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })
 
 const idOf = (piece: string): number => piece.charCodeAt(0)
@@ -234,6 +241,8 @@ export interface Scripted {
   readonly model: Model["Service"]
   readonly logs: ReadonlyArray<ScriptedLog>
   readonly left: () => number
+  /** How many turns were taken. */
+  readonly played: () => number
 }
 
 /** The scripted engine. */
@@ -242,7 +251,9 @@ export const make = (script: Script): Scripted => {
   const logs: Array<ScriptedLog> = []
   let at = 0
   const next = (): ScriptedTurn | undefined => {
-    const turn = script.turns[at++]
+    const turn = script.turns[at] ?? script.further?.(at + (script.playedBefore ?? 0))
+    // Who asks past the end is told the same each time.
+    if (turn !== undefined) at++
     return typeof turn === "string" ? { text: turn } : turn
   }
   const identity: ModelIdentity = {
@@ -261,7 +272,7 @@ export const make = (script: Script): Scripted => {
       return session.session()
     })
   })
-  return { model, logs, left: () => Math.max(0, script.turns.length - at) }
+  return { model, logs, left: () => Math.max(0, script.turns.length - at), played: () => at }
 }
 
 /** The scripted engine as `Model`, with the sessions' logs for a test to read. A new layer starts the script anew. */

@@ -24,12 +24,25 @@ export const Options = Schema.Struct({
   gpu: Schema.optionalKey(Schema.Literals(["auto", "metal", "cuda", "vulkan", false])),
   chunkTokens: Schema.optionalKey(Count),
   stallSeconds: Schema.optionalKey(Schema.Finite),
-  verify: Schema.optionalKey(Schema.Boolean)
+  verify: Schema.optionalKey(Schema.Boolean),
+  flashAttention: Schema.optionalKey(Schema.Union([Schema.Literal("auto"), Schema.Boolean])),
+  cacheType: Schema.optionalKey(Schema.Literals(["f16", "q8_0", "q4_0"])),
+  lora: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ path: Schema.String, scale: Schema.optionalKey(Schema.Finite) }))
+  )
+})
+
+/** `EmbeddingOptions`. */
+const EmbeddingOptions = Schema.Struct({
+  modelPath: Schema.String,
+  contextTokens: Schema.optionalKey(Count),
+  threads: Schema.optionalKey(Count),
+  gpu: Options.fields.gpu
 })
 
 /** `ModelIdentity`. */
 const Identity = Schema.Struct({
-  engine: Schema.Literals(["llama", "scripted"]),
+  engine: Schema.Literals(["llama", "scripted", "language-model"]),
   name: Schema.String,
   contextTokens: Count,
   template: Schema.optionalKey(Schema.String),
@@ -55,6 +68,13 @@ const Grammar = Schema.Struct({
   closer: Schema.String,
   bracket: Schema.optionalKey(Schema.Literals(["{", "["])),
   quote: Schema.optionalKey(Schema.String),
+  start: Schema.optionalKey(
+    Schema.Struct({
+      root: Schema.String,
+      heads: Schema.optionalKey(Schema.Array(Schema.Struct({ text: Schema.String, depth: Schema.optionalKey(Count) }))),
+      toEnd: Schema.optionalKey(Schema.Boolean)
+    })
+  ),
   reasoning: Schema.optionalKey(Schema.Struct({ open: Schema.String, close: Schema.String, opened: Schema.Boolean }))
 })
 
@@ -99,6 +119,20 @@ const Event = Schema.Union([
   })
 ])
 
+/** The last one says what was committed. */
+const CommitEvent = Schema.Union([
+  Schema.Struct({ _tag: Schema.tag("Prefill"), done: Count, total: Count }),
+  Schema.Struct({ _tag: Schema.tag("Committed"), span: SpanSchema })
+])
+export type CommitEvent = typeof CommitEvent.Type
+
+/** `share` is from 0 to 1. The last one says who answers. */
+const OpenEvent = Schema.Union([
+  Schema.Struct({ _tag: Schema.tag("Loading"), share: Schema.Finite }),
+  Schema.Struct({ _tag: Schema.tag("Opened"), identity: Identity })
+])
+export type OpenEvent = typeof OpenEvent.Type
+
 /** Counts since the model was opened. */
 export const Stats = Schema.Struct({ evaluatedTokens: Count, erasedTokens: Count, turns: Count })
 export type Stats = typeof Stats.Type
@@ -109,14 +143,17 @@ export type Snapshot = typeof Snapshot.Type
 
 const error = EngineError
 
-/** The protocol. `Revert` is `LlamaSession.revert`: what a caller sends after it was interrupted. */
+/**
+ * The protocol. `Revert` is `LlamaSession.revert`: what a caller sends after it was interrupted. A model is opened for turns
+ * (`Open`) or for vectors (`EmbedOpen`, then only `Embed`).
+ */
 export const Wire = RpcGroup.make(
-  Rpc.make("Open", { payload: Options, success: Identity, error }),
+  Rpc.make("Open", { payload: Options, success: OpenEvent, error, stream: true }),
   Rpc.make("Tokenize", { payload: { segments: Segments }, success: Tokens, error }),
   Rpc.make("Stats", { success: Stats, error }),
   Rpc.make("SessionOpen", { success: Count, error }),
   Rpc.make("SessionClose", { payload: session, error }),
-  Rpc.make("Commit", { payload: { ...session, segments: Segments }, success: SpanSchema, error }),
+  Rpc.make("Commit", { payload: { ...session, segments: Segments }, success: CommitEvent, error, stream: true }),
   Rpc.make("Turn", {
     payload: { ...session, opening: Segments, request: Request },
     success: Event,
@@ -128,5 +165,11 @@ export const Wire = RpcGroup.make(
   Rpc.make("Revert", { payload: { ...session, length: Count }, error }),
   Rpc.make("Measure", { payload: { ...session, segments: Segments }, success: Count, error }),
   Rpc.make("Length", { payload: session, success: Count, error }),
-  Rpc.make("Snapshot", { payload: session, success: Snapshot, error })
+  Rpc.make("Snapshot", { payload: session, success: Snapshot, error }),
+  Rpc.make("EmbedOpen", { payload: EmbeddingOptions, success: OpenEvent, error, stream: true }),
+  Rpc.make("Embed", {
+    payload: { texts: Schema.Array(Schema.String) },
+    success: Schema.Array(Schema.Array(Schema.Finite)),
+    error
+  })
 )

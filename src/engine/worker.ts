@@ -8,40 +8,76 @@ import { workerData } from "node:worker_threads"
 import * as NodeWorkerRunner from "@effect/platform-node/NodeWorkerRunner"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Queue from "effect/Queue"
 import * as RpcServer from "effect/rpc/RpcServer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { EngineError } from "./EngineError.ts"
 import { makeBuffer, makeControl, waitIdle } from "./LlamaControl.ts"
+import type { EmbeddingOptions, LlamaEmbedder } from "./LlamaEmbedding.ts"
 import { accuse } from "./LlamaFaults.ts"
-import { type LlamaEngine, load } from "./LlamaModel.ts"
+import { type LlamaEngine, type LlamaOptions, load } from "./LlamaModel.ts"
 import type { LlamaSession } from "./LlamaSession.ts"
-import { Wire } from "./Wire.ts"
+import type { ModelIdentity } from "./Model.ts"
+import { type CommitEvent, type OpenEvent, Wire } from "./Wire.ts"
 
 const buffer = (workerData as { readonly control?: SharedArrayBuffer } | null)?.control ?? makeBuffer()
 const control = makeControl(buffer)
 
+const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })
+const bad = (message: string) => Effect.fail(badRequest(message))
+
+/** The requests that open the one model of this thread, for turns or for vectors, and what answers for it. */
+const openModels = (root: Scope.Scope) => {
+  let engine: LlamaEngine | undefined
+  let embedder: LlamaEmbedder | undefined
+  const free = (open: () => Stream.Stream<OpenEvent, EngineError>) =>
+    Stream.suspend(() =>
+      engine === undefined && embedder === undefined ? open() : Stream.fail(badRequest("A model is already open."))
+    )
+  const openTurns = (options: LlamaOptions) =>
+    opening(
+      (tell) => load(options, control, tell),
+      root,
+      (loaded) => {
+        engine = loaded
+      }
+    )
+  const openVectors = (options: EmbeddingOptions) =>
+    opening(
+      // Only here: a thread that serves turns does without.
+      (tell) =>
+        Effect.flatMap(
+          Effect.promise(() => import("./LlamaEmbedding.ts")),
+          (embedding) => embedding.load(options, control, tell)
+        ),
+      root,
+      (loaded) => {
+        embedder = loaded
+      }
+    )
+  return {
+    opened: Effect.suspend(() => (engine === undefined ? bad("No model is open.") : Effect.succeed(engine))),
+    Open: (options: LlamaOptions) => free(() => openTurns(options)),
+    EmbedOpen: (options: EmbeddingOptions) => free(() => openVectors(options)),
+    Embed: ({ texts }: { readonly texts: ReadonlyArray<string> }) =>
+      Effect.suspend(() => (embedder === undefined ? bad("No model is open for vectors.") : embedder.embed(texts)))
+  }
+}
+
 const handlers = Effect.gen(function* () {
   const root = yield* Effect.scope
+  const { opened, ...models } = openModels(root)
   const sessions = new Map<number, { readonly session: LlamaSession; readonly scope: Scope.Closeable }>()
-  let engine: LlamaEngine | undefined
   let nextSession = 1
 
-  const bad = (message: string) => Effect.fail(new EngineError({ reason: "bad_request", message }))
-  const opened = Effect.suspend(() => (engine === undefined ? bad("No model is open.") : Effect.succeed(engine)))
   const find = (id: number) => {
     const found = sessions.get(id)
     return found === undefined ? bad("The session is closed.") : Effect.succeed(found.session)
   }
 
   return Wire.of({
-    Open: (options) =>
-      engine === undefined
-        ? Effect.map(Scope.provide(load(options, control), root), (loaded) => {
-            engine = loaded
-            return loaded.identity
-          })
-        : bad("A model is already open."),
+    ...models,
     Tokenize: ({ segments }) => Effect.flatMap(opened, (model) => model.tokenize(segments)),
     Stats: () => Effect.map(opened, (model) => ({ ...model.counters })),
     SessionOpen: () =>
@@ -61,7 +97,14 @@ const handlers = Effect.gen(function* () {
         sessions.delete(id)
         return found === undefined ? Effect.void : Scope.close(found.scope, Exit.void)
       }),
-    Commit: ({ segments, session }) => Effect.flatMap(find(session), (found) => found.commit(segments)),
+    Commit: ({ segments, session }) =>
+      telling<CommitEvent>((tell) =>
+        Effect.gen(function* () {
+          const found = yield* find(session)
+          const span = yield* found.commit(segments, (done, total) => tell({ _tag: "Prefill", done, total }))
+          return { _tag: "Committed", span }
+        })
+      ),
     Turn: ({ opening, request, session }) =>
       Stream.unwrap(Effect.map(find(session), (found) => found.turn(opening, request))),
     Keep: ({ closing, session }) => Effect.flatMap(find(session), (found) => found.keep(closing)),
@@ -72,6 +115,34 @@ const handlers = Effect.gen(function* () {
     Snapshot: ({ session }) => Effect.flatMap(find(session), (found) => found.snapshot)
   })
 })
+
+/** Work that says how far it is, and last what it came to. Whoever stops listening interrupts it. */
+const telling = <A>(work: (tell: (event: A) => void) => Effect.Effect<A, EngineError>): Stream.Stream<A, EngineError> =>
+  Stream.callback<A, EngineError>((queue) =>
+    Effect.flatMap(
+      work((event) => void Queue.offerUnsafe(queue, event)),
+      (last) => Effect.andThen(Queue.offer(queue, last), Queue.end(queue))
+    )
+  )
+
+/** Loads a model into the scope. */
+const opening = <Loaded extends { readonly identity: ModelIdentity }>(
+  load: (tell: (share: number) => void) => Effect.Effect<Loaded, EngineError, Scope.Scope>,
+  scope: Scope.Scope,
+  keep: (loaded: Loaded) => void
+) =>
+  telling<OpenEvent>((tell) =>
+    Effect.map(
+      Scope.provide(
+        load((share) => tell({ _tag: "Loading", share })),
+        scope
+      ),
+      (loaded) => {
+        keep(loaded)
+        return { _tag: "Opened", identity: loaded.identity }
+      }
+    )
+  )
 
 const serve = Effect.scoped(
   Effect.gen(function* () {

@@ -9,6 +9,8 @@ import type { JsonObject } from "./JsonText.ts"
 
 export interface Compiler {
   readonly compile: (schema: JsonObject) => ValidateFunction
+  /** What its dialect's description of schemas says against a schema; nothing if it is one. */
+  readonly complaint: (schema: JsonObject) => string | undefined
 }
 
 const options = {
@@ -21,14 +23,18 @@ const options = {
   logger: false
 } as const
 
-/** One instance serves every schema, since making one costs more than a compilation; but ids inside schemas must not meet. */
-const sharing = (make: () => Compiler): Compiler => {
-  let shared: Compiler | undefined
+/** One instance serves every schema, since making one costs more than a compilation. Ids in a schema would meet: see `needsReading`. */
+const sharing = (make: () => Ajv): Compiler => {
+  let made: Ajv | undefined
+  const shared = () => {
+    made ??= make()
+    return made
+  }
   return {
-    compile: (schema) => {
-      if (/"\$(id|anchor|dynamicAnchor)":/.test(JSON.stringify(schema))) return make().compile(schema)
-      shared ??= make()
-      return shared.compile(schema)
+    compile: (schema) => shared().compile(schema),
+    complaint: (schema) => {
+      const ajv = shared()
+      return ajv.validateSchema(schema) === true ? undefined : ajv.errorsText(ajv.errors)
     }
   }
 }
@@ -40,4 +46,12 @@ export const compilers: Readonly<Record<"2020-12" | "draft-07", Compiler>> = {
   "2020-12": sharing(() => new Ajv2020(options)),
   // Closing a composed object needs `unevaluatedProperties`, which draft-07 itself does not know.
   "draft-07": sharing(() => new Ajv({ ...options, unevaluated: true }).addVocabulary(vocabulary as never))
+}
+
+let descriptions: Ajv2020["schemas"] | undefined
+
+/** The description of a dialect, or a part of it, by its address. */
+export const described = (uri: string): JsonObject | undefined => {
+  descriptions ??= { ...new Ajv2020(options).schemas, ...new Ajv(options).schemas }
+  return descriptions[uri]?.schema as JsonObject | undefined
 }

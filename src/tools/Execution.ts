@@ -167,7 +167,25 @@ const outcomeOf = (
   return failed("crashed", unseenEffect(contract), reason, millis)
 }
 
-const sizeFault = (result: Json, handed: Handed, maxBytes: number): string | undefined => {
+/**
+ * An outcome that comes from where a tool runs, measured again by the side that relies on it: a tool that can write to the pipe
+ * between them can write what no execution would have given.
+ */
+export const received = (outcome: ToolOutcome, contract: Contract, maxResultBytes: number): ToolOutcome => {
+  if (outcome._tag === "Failed") return outcome
+  const { artifacts, millis, result, staged = [] } = outcome
+  const artifactBytes = artifacts.reduce(
+    (sum, { bytes, mediaType, name }) => sum + bytes.byteLength + name.length + mediaType.length,
+    0
+  )
+  const handed = { artifactBytes, artifactCount: artifacts.length }
+  const fault = sizeFault(result, handed, maxResultBytes) ?? stagingFault(contract, staged, artifacts)
+  return fault === undefined ? outcome : badResult(contract, fault, millis, result)
+}
+
+type Sizes = Pick<Handed, "artifactBytes" | "artifactCount">
+
+const sizeFault = (result: Json, handed: Sizes, maxBytes: number): string | undefined => {
   // A short string cannot be over any limit worth having: six bytes per code unit is the most JSON can make of it.
   const bytes =
     typeof result === "string" && result.length * 6 + 2 <= maxBytes ? 0 : Buffer.byteLength(JSON.stringify(result))
@@ -175,7 +193,7 @@ const sizeFault = (result: Json, handed: Handed, maxBytes: number): string | und
   return artifactFault(handed)
 }
 
-const artifactFault = ({ artifactBytes, artifactCount }: Handed): string | undefined => {
+const artifactFault = ({ artifactBytes, artifactCount }: Sizes): string | undefined => {
   if (artifactBytes > maxArtifactBytes) {
     return `the artifacts have ${artifactBytes} bytes, at most ${maxArtifactBytes} are allowed`
   }

@@ -1,6 +1,6 @@
 /** What a tool answers with, if it is JSON: the one form that can be told to a model, recorded and sent across a thread. */
 import * as Effect from "effect/Effect"
-import type { Json } from "./JsonText.ts"
+import { isWithinDepth, type Json } from "./JsonText.ts"
 
 /** The defect of a tool that answered with something that is not its result. */
 export class BadResult extends Error {
@@ -14,7 +14,10 @@ export class BadResult extends Error {
   }
 }
 
-const maxResultDepth = 100
+/** How deep a result may be nested. */
+export const maxResultDepth = 100
+
+const tooDeep = `is nested deeper than ${maxResultDepth} levels`
 
 /** A value as JSON, or a `BadResult` defect: tools answer with JSON and nothing else. */
 export const toJson = (value: unknown): Effect.Effect<Json> => {
@@ -24,7 +27,9 @@ export const toJson = (value: unknown): Effect.Effect<Json> => {
   // A copy: the tool may go on changing what it returned, and a getter may say something else the second time.
   return Effect.suspend(() => {
     try {
-      return Effect.succeed(JSON.parse(JSON.stringify(value)) as Json)
+      const copy = JSON.parse(JSON.stringify(value)) as Json
+      if (isWithinDepth(copy, maxResultDepth)) return Effect.succeed(copy)
+      return Effect.die(new BadResult(`the result ${tooDeep}`, value))
     } catch (error) {
       return Effect.die(
         new BadResult(`the result is not JSON: ${error instanceof Error ? error.message : String(error)}`, value)
@@ -52,11 +57,7 @@ const jsonFault = (value: unknown, depth: number): string | undefined => {
     case "number":
       return Number.isFinite(value) ? undefined : `contains ${value}, which is not JSON`
     case "object":
-      return value === null
-        ? undefined
-        : depth >= maxResultDepth
-          ? `is nested deeper than ${maxResultDepth} levels`
-          : insideFault(value, depth + 1)
+      return value === null ? undefined : depth >= maxResultDepth ? tooDeep : insideFault(value, depth + 1)
     default:
       return `contains ${value === undefined ? "nothing" : `a ${typeof value}`}, which is not JSON`
   }

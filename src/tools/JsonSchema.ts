@@ -1,16 +1,17 @@
 /**
- * Checks arguments against a JSON Schema (2020-12, or draft-07 by `$schema`) with ajv, compiled once per tool. ajv is
- * loaded when the first such tool is registered, so programs without one never pay for it. Formats are annotations.
+ * Checks arguments against a JSON Schema (2020-12, or draft-07 by `$schema`) compiled once per tool
+ * (`SchemaChecker`), and says what is wrong in the words of `Validation`. Formats are annotations.
  */
-import type { ErrorObject, ValidateFunction } from "ajv"
+import type { ErrorObject } from "ajv"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { closed, resolveReference } from "./ClosedSchema.ts"
 import { isObject, type Json, type JsonObject } from "./JsonText.ts"
+import * as SchemaChecker from "./SchemaChecker.ts"
 import { type Defaults, defaultsOf, withDefaults } from "./SchemaDefaults.ts"
-import { type Dialect, reworded, unfaithful, withConditions } from "./SchemaDialect.ts"
+import { type Dialect, reworded } from "./SchemaDialect.ts"
 import { remoteReference } from "./SchemaReferences.ts"
 import { foreignTypesText } from "./SchemaTypes.ts"
 import type { Problem } from "./ToolCall.ts"
@@ -31,8 +32,6 @@ export class SchemaRefused extends Schema.TaggedError<SchemaRefused>()("SchemaRe
 export interface JsonSchemaChecker {
   readonly check: (args: JsonObject) => Result.Result<ValidatedArguments, ReadonlyArray<Problem>>
 }
-
-const compilers = Effect.promise(async () => (await import("./AjvCompilers.ts")).compilers)
 
 const dialectOf = (schema: JsonObject): Dialect | undefined => {
   const uri = schema["$schema"]
@@ -56,53 +55,44 @@ export const compile = Effect.fnUntraced(function* (
   if (type !== undefined && type !== "object" && !(Array.isArray(type) && type.includes("object"))) {
     return yield* refuse("the arguments of a tool are an object, its type is not")
   }
-  const unchecked = unfaithful(schema, dialect)
-  if (unchecked !== undefined) return yield* refuse(unchecked)
-  const compiler = (yield* compilers)[dialect]
   const attempt = (one: JsonObject) =>
-    Effect.try({
-      try: () => compiler.compile(one),
-      catch: (cause) => new SchemaRefused({ message: `it does not compile: ${compileReason(cause)}` })
-    })
-  const validate = yield* attempt({ type: "object", ...withConditions(closed(reworded(schema, dialect))) })
+    Effect.mapError(SchemaChecker.compile(one, dialect), (message) => new SchemaRefused({ message }))
+  const errorsOf = yield* attempt({ type: "object", ...closed(reworded(schema, dialect)) })
   const definitions = { ...pick(schema, "$schema"), ...pick(schema, "$defs"), ...pick(schema, "definitions") }
   const usable = new Set<Json>()
   for (const { schema: place, value } of defaultsOf(schema, schema, new Set())) {
     // `default` is only an annotation. One that its own schema does not accept must not become an argument.
     const accepts = yield* Effect.option(attempt({ ...definitions, ...place }))
-    if (Option.isSome(accepts) && accepts.value(value)) usable.add(place)
+    if (Option.isSome(accepts) && fits(accepts.value, value)) usable.add(place)
   }
-  return { check: (args) => checkWith(validate, { root: schema, usable }, args) }
+  return { check: (args) => checkWith(errorsOf, { root: schema, usable }, args) }
 })
-
-/** ajv calls the schema `data` and says some things three times over. */
-const compileReason = (cause: unknown): string => {
-  if (cause instanceof RangeError) return "its references lead too deep"
-  const message = cause instanceof Error ? cause.message : String(cause)
-  const reasons = message.replace(/^schema is invalid: /, "").split(/, (?=data[ /])/)
-  return [...new Set(reasons.map((reason) => reason.replace(/^data(?=[ /])/, "").trimStart()))].join("; ")
-}
 
 const pick = (schema: JsonObject, key: string): JsonObject => (schema[key] === undefined ? {} : { [key]: schema[key]! })
 
 /** A schema may refer to itself without end, and values may be nested deeper than the stack: then there is no verdict. */
-const verdictOf = (validate: ValidateFunction, args: JsonObject): boolean | string => {
+const verdictOf = (errorsOf: SchemaChecker.SchemaChecker, value: Json): ReadonlyArray<ErrorObject> | string => {
   try {
-    return validate(args) === true
+    return errorsOf(value)
   } catch (cause) {
     if (cause instanceof RangeError) return "the arguments cannot be checked: their schema refers to itself without end"
     throw cause
   }
 }
 
+const fits = (errorsOf: SchemaChecker.SchemaChecker, value: Json): boolean => {
+  const verdict = verdictOf(errorsOf, value)
+  return typeof verdict !== "string" && verdict.length === 0
+}
+
 const checkWith = (
-  validate: ValidateFunction,
+  errorsOf: SchemaChecker.SchemaChecker,
   defaults: Defaults,
   args: JsonObject
 ): Result.Result<ValidatedArguments, ReadonlyArray<Problem>> => {
-  const verdict = verdictOf(validate, args)
+  const verdict = verdictOf(errorsOf, args)
   if (typeof verdict === "string") return Result.fail([problem([], "constraint", verdict)])
-  if (!verdict) return Result.fail(problemsOf(validate.errors ?? [], defaults.root))
+  if (verdict.length > 0) return Result.fail(problemsOf(verdict, defaults.root))
   const filled = defaults.usable.size === 0 ? args : (withDefaults(args, defaults.root, defaults) as JsonObject)
   return Result.succeed(seal(args, filled))
 }

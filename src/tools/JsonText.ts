@@ -64,6 +64,18 @@ export const parsePrefix = (
   return Result.succeed({ value: JSON.parse(text.slice(start, end)) as Json, end })
 }
 
+/** Is the value nested at most `limit` deep? Without recursion: what is asked about may be deeper than the stack. */
+export const isWithinDepth = (value: unknown, limit: number): boolean => {
+  const open: Array<readonly [unknown, number]> = [[value, 0]]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [one, depth] = next
+    if (typeof one !== "object" || one === null) continue
+    if (depth >= limit) return false
+    for (const inner of Object.values(one)) open.push([inner, depth + 1])
+  }
+  return true
+}
+
 /** A JSON object, as opposed to an array, null or a scalar. */
 export const isObject = (value: Json): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)

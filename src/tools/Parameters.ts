@@ -10,11 +10,15 @@ export const parametersOf = (schema: Schema.Constraint): JsonObject => {
   const document = Schema.toJsonSchemaDocument(schema as Schema.Codec<unknown, unknown>, { onExcessProperty: "error" })
   const definitions = document.definitions as { readonly [name: string]: JsonObject }
   const recursive = new Set<string>()
-  const root = document.schema as JsonObject
+  const top = document.schema as JsonObject
+  const name = definitionOf(top, definitions)
+  // A named schema, such as a class, stands behind a reference even where it is the whole.
+  const { $ref, ...beside } = top
+  const root = name === undefined ? top : { ...definitions[name], ...beside }
   const shown = isObject(root["properties"] ?? null)
     ? root
     : { type: "object", properties: {}, required: [], ...withoutClosing(root) }
-  const compact = compactSchema(shown, definitions, [], recursive) as JsonObject
+  const compact = compactSchema(shown, definitions, name === undefined ? [] : [name], recursive) as JsonObject
   if (compact["type"] !== "object") throw new Error("the parameters are not an object")
   const { type, properties, required, ...rest } = compact
   const defs = [...recursive].map(
@@ -27,6 +31,16 @@ export const parametersOf = (schema: Schema.Constraint): JsonObject => {
     ...rest,
     ...(defs.length === 0 ? {} : { $defs: Object.fromEntries(defs) })
   }
+}
+
+/** The definition that a schema refers to. */
+const definitionOf = (
+  { $ref }: JsonObject,
+  definitions: { readonly [name: string]: JsonObject }
+): string | undefined => {
+  if (typeof $ref !== "string" || !$ref.startsWith("#/$defs/")) return undefined
+  const name = $ref.slice("#/$defs/".length).replaceAll("~1", "/").replaceAll("~0", "~")
+  return definitions[name] === undefined ? undefined : name
 }
 
 /** A schema with no properties of its own that takes no argument: `{}` in the library is "anything but null". */
@@ -51,9 +65,9 @@ const compactSchema = (
   const within = (inner: Json): Json => compactSchema(inner, definitions, open, recursive)
   const reference = schema["$ref"]
   if (typeof reference === "string" && reference.startsWith("#/$defs/")) {
-    const name = reference.slice("#/$defs/".length).replaceAll("~1", "/").replaceAll("~0", "~")
-    if (open.includes(name) || definitions[name] === undefined) {
-      recursive.add(name)
+    const name = definitionOf(schema, definitions)
+    if (name === undefined || open.includes(name)) {
+      if (name !== undefined) recursive.add(name)
       return schema
     }
     const { $ref, ...beside } = schema

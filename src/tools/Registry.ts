@@ -148,6 +148,8 @@ export interface DynamicTool {
   readonly terms?: Terms<JsonObject, Json>
   /** Time for one execution, for a tool that says nothing else of itself. */
   readonly deadlineMillis?: number
+  /** What is around a running call, for a tool that says nothing else of itself. */
+  readonly isolation?: Contract["isolation"]
   /** What else makes it this tool and no other, the program it starts for instance: part of its hash. */
   readonly identity?: JsonObject
   /** Gets the effective arguments. What it returns must be JSON. */
@@ -168,7 +170,11 @@ export const dynamic = Effect.fnUntraced(function* (
   )
   const spec = { name: tool.name, description: tool.description, parameters: tool.schema }
   const said = tool.contract === undefined && tool.terms === undefined ? {} : { stated: true, ...tool.contract }
-  const time = tool.deadlineMillis === undefined ? {} : { deadlineMillis: tool.deadlineMillis }
+  const { deadlineMillis, isolation } = tool
+  const time = {
+    ...(deadlineMillis === undefined ? {} : { deadlineMillis }),
+    ...(isolation === undefined ? {} : { isolation })
+  }
   return yield* registered(spec, cautious({ ...time, ...said, functions: functionsOf(tool.terms ?? {}) }), {
     identity: tool.identity,
     check: checker.check,

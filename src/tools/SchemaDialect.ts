@@ -1,6 +1,6 @@
 /**
  * Writes a schema in the words that ajv understands as its dialect means them. Where ajv differs from the specification and a
- * rewording gives the same meaning, it is reworded; where nothing does, the schema is refused. A model is shown the original.
+ * rewording gives the same meaning, it is reworded; which schemas need to be read without ajv is said here too.
  */
 import { isObject, type Json, type JsonObject } from "./JsonText.ts"
 import { inside, mapInside } from "./SchemaPlaces.ts"
@@ -24,17 +24,11 @@ const hasCondition = (schema: Json): boolean =>
 
 /**
  * What a condition looked at counts only if it holds; ajv counts it always. So it is asked without being counted, and looked at
- * again in `then`. A condition inside a condition is left as it is, since each level would double the schema.
+ * again in `then`.
  */
 const conditionCounted = (schema: JsonObject): JsonObject => {
   const condition = schema["if"]
-  // Nor is one that has a name of its own, since a name may be there once only.
-  if (
-    condition === undefined ||
-    hasCondition(condition) ||
-    /"\$(?:id|anchor|dynamicAnchor)":/.test(JSON.stringify(condition))
-  )
-    return schema
+  if (condition === undefined) return schema
   return {
     ...schema,
     if: { not: { not: condition } },
@@ -52,84 +46,25 @@ const emptyChoice = (schema: JsonObject): JsonObject => {
   return { ...without(schema, "enum"), allOf: [...(Array.isArray(allOf) ? (allOf as ReadonlyArray<Json>) : []), false] }
 }
 
-const partsOf = (schema: JsonObject): ReadonlyArray<Json> => {
-  const { allOf } = schema
-  return Array.isArray(allOf) ? (allOf as ReadonlyArray<Json>) : []
-}
+/** A condition with a condition inside. Read by its meaning, since to make ajv count it right each level would double the schema. */
+const nestsConditions = (schema: Json): boolean =>
+  isObject(schema) &&
+  ((schema["if"] !== undefined && hasCondition(schema["if"])) ||
+    inside(schema).some((one) => nestsConditions(one.schema)))
 
-/** What `contains` accepts here, or in a part that always counts. */
-const contained = (schema: Json): ReadonlyArray<Json> => {
-  if (!isObject(schema)) return []
-  const { contains } = schema
-  const parts = partsOf(schema).flatMap(contained)
-  return contains === undefined ? parts : [contains, ...parts]
-}
-
-const containKeys: ReadonlySet<string> = new Set(["contains", "minContains", "maxContains"])
-
-/** Asks for what is contained without ajv counting every item as looked at. */
-const uncounted = (schema: Json): Json => {
-  if (!isObject(schema)) return schema
-  const parts = partsOf(schema).map(uncounted)
-  const entries = Object.entries(schema)
-  const asked = Object.fromEntries(entries.filter(([key]) => containKeys.has(key)))
-  const rest = Object.fromEntries(entries.filter(([key]) => !containKeys.has(key)))
-  const all = schema["contains"] === undefined ? parts : [...parts, { not: { not: asked } }]
-  return all.length === 0 ? rest : { ...rest, allOf: all }
-}
-
-/** In 2020-12 an item that `contains` accepts has been looked at, and no other; to ajv all of them have. */
-const containedItems = (schema: JsonObject): JsonObject => {
-  const rest = schema["unevaluatedItems"]
-  const seen = rest === undefined ? [] : contained(schema)
-  return seen.length === 0
-    ? schema
-    : { ...(uncounted(schema) as JsonObject), unevaluatedItems: { anyOf: [...seen, rest!] } }
-}
-
-const conditionalKeys = ["anyOf", "oneOf", "if", "then", "else", "not", "dependentSchemas"]
-
-/** Does the keyword count for the same list, but only sometimes? */
-const sometimes = (keyword: string, schema: Json, inCondition = false): boolean => {
-  if (!isObject(schema)) return false
-  if (inCondition && schema[keyword] !== undefined) return true
-  if (partsOf(schema).some((part) => sometimes(keyword, part, inCondition))) return true
-  return conditionalKeys.some((key) => {
-    const value = schema[key]
-    if (value === undefined) return false
-    const schemas = Array.isArray(value) ? value : key === "dependentSchemas" ? Object.values(value as object) : [value]
-    return schemas.some((one) => sometimes(keyword, one as Json, true))
-  })
-}
-
-/** ajv loses count where a tuple in a condition is the only one. */
-const losesItems = (schema: JsonObject): boolean =>
-  schema["unevaluatedItems"] !== undefined &&
-  (sometimes("contains", schema) || (schema["prefixItems"] === undefined && sometimes("prefixItems", schema)))
-
-/** The schema and all schemas inside it. */
-const everySchema = (schema: Json): ReadonlyArray<JsonObject> =>
-  isObject(schema) ? [schema, ...inside(schema).flatMap((one) => everySchema(one.schema))] : []
-
-/** Why the schema would not be checked as its dialect means it; nothing if it will be. */
-export const unfaithful = (root: JsonObject, dialect: Dialect): string | undefined => {
-  if (dialect === "draft-07") return undefined
-  const schemas = everySchema(root)
-  if (schemas.some(losesItems)) {
-    return 'its "unevaluatedItems" depends on items that are only looked at under a condition, which cannot be checked'
-  }
-  const dynamic = schemas.some((one) => one["$dynamicRef"] !== undefined)
-  return dynamic && schemas.slice(1).some((one) => one["$id"] !== undefined)
-    ? 'its "$dynamicRef" depends on which of several schemas inside it is the outermost, which cannot be checked'
-    : undefined
-}
+/**
+ * Is it a schema that ajv is known to read otherwise than its dialect means it? Names inside, and references that depend on where
+ * one comes from; items that are counted as looked at, or not; and what nests conditions.
+ */
+export const needsReading = (schema: JsonObject): boolean =>
+  /"(?:\$id|\$anchor|\$dynamicAnchor|\$dynamicRef|unevaluatedItems)":/.test(JSON.stringify(schema)) ||
+  nestsConditions(schema)
 
 /** The same meaning in ajv's words, before objects are closed. */
 export const reworded = (schema: JsonObject, dialect: Dialect): JsonObject => {
   const kept = dialect === "draft-07" && schema["$ref"] !== undefined ? referenceAlone(schema) : schema
   const inner = mapInside(kept, (one) => (isObject(one) ? reworded(one, dialect) : one))
-  const chosen = emptyChoice(inner)
-  return dialect === "draft-07" ? chosen : containedItems(chosen)
+  return emptyChoice(inner)
 }
 
 /** The same for a schema whose objects are closed: what is asked in a condition must stay open. */

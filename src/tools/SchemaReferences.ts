@@ -6,14 +6,15 @@ import { isObject, type Json, type JsonObject } from "./JsonText.ts"
 import { inside } from "./SchemaPlaces.ts"
 
 /** Base of a schema that has no `$id`; it is compared with, never fetched. */
-const noBase = "schema://here/"
+export const noBase = "schema://here/"
 
 const dialects: ReadonlySet<string> = new Set([
   "https://json-schema.org/draft/2020-12/schema",
   "http://json-schema.org/draft-07/schema"
 ])
 
-const resolved = (reference: string, base: string): string | undefined => {
+/** An absolute address without its fragment; nothing where there is none. */
+export const resolved = (reference: string, base: string): string | undefined => {
   try {
     return new URL(reference, base).href.replace(/#.*$/s, "")
   } catch {

@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import { asEffect } from "./JsonResult.ts"
-import type { Json } from "./JsonText.ts"
+import type { Json, JsonObject } from "./JsonText.ts"
 import { ToolContext, type ToolSettings } from "./ToolContext.ts"
 import type { ToolError } from "./ToolError.ts"
 import { seal, type ValidatedArguments } from "./Validation.ts"
@@ -95,16 +95,20 @@ export interface Binding {
 
 const none = { needs: [], touches: [] } as const
 
+/** Arguments are flat as a rule, and a spread then takes a tenth of the time of a structured clone. */
+const copyOf = (json: JsonObject): JsonObject =>
+  Object.values(json).some((value) => typeof value === "object" && value !== null) ? structuredClone(json) : { ...json }
+
 /** Arguments of its own: what a term does to them changes nothing of what was approved and will be performed. */
-const copyOf = ({ effective, raw }: ValidatedArguments): ValidatedArguments => {
-  const copy = structuredClone(raw)
-  return seal(copy, effective === raw ? copy : structuredClone(effective))
+const ownCopy = ({ effective, raw }: ValidatedArguments): ValidatedArguments => {
+  const copy = copyOf(raw)
+  return seal(copy, effective === raw ? copy : copyOf(effective))
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the parameters are those of the tool the terms were declared for
 export const bind = (terms: Terms<any, any>, { encode, params: own, result }: Binding): BoundTerms => {
   const { cost, hazard, key, needs, post, pre, preview, probe, touches } = terms
-  const params = (args: ValidatedArguments) => own(copyOf(args))
+  const params = (args: ValidatedArguments) => own(ownCopy(args))
   const look = <A>(of: () => Look<A>): Look<A> => Effect.suspend(() => asEffect(of()))
   return {
     needs: needs === undefined ? () => none.needs : (args) => needs(params(args)),

@@ -5,7 +5,8 @@
  *   u32 bytes of JSON | u32 bytes of data | JSON in UTF-8 | data
  */
 
-import type { Json, JsonObject } from "./JsonText.ts"
+import { maxResultDepth } from "./JsonResult.ts"
+import { isWithinDepth, type Json, type JsonObject } from "./JsonText.ts"
 import {
   type FailureKind,
   failureKinds,
@@ -155,11 +156,19 @@ const failureOf = (outcome: JsonObject, kept: ReadonlyArray<ProducedArtifact>): 
   return { _tag: "Failed", kind: kind as FailureKind, errors: said, effect, millis: countOf(millis), ...extra }
 }
 
+/** Most UTF-16 units of a failure's words, all of them together. */
+const maxWords = 1024 * 1024
+/** A reply is so much deeper than the result in it. */
+const aroundResult = 2
+
 /** The reply in a frame. Throws where it is none. */
 export const decodeReply = ({ data, json }: Frame): WorkerReply & { readonly id: number } => {
+  // Whatever is done with it afterwards calls itself for each level.
+  if (!isWithinDepth(json, maxResultDepth + aroundResult)) return wrong()
   const reply = objectOf(json)
   const outcome = objectOf(reply.outcome)
   const head = { id: countOf(reply.id), ...(reply.spent === true ? { spent: true as const } : {}) }
+  if (outcome._tag === "Failed" && stringify(outcome).length > maxWords) return wrong()
   if (outcome._tag === "Failed") return { ...head, outcome: failureOf(outcome, artifactsOf(reply.artifacts, data)) }
   if (outcome._tag !== "Succeeded" || outcome.result === undefined) return wrong()
   const staged = stagedOf(reply.staged)

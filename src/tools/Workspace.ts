@@ -71,10 +71,17 @@ export const readTextIfAny = (root: string, path: string): string | undefined =>
 export const leavesBy = (root: string | undefined, path: string): string | undefined => {
   if (root === undefined) return noWorkspace
   // Here a directory is as good as a file.
-  const plain = path.replace(/(?:\/+\.?)+$/, "")
+  const plain = withoutEnd(path)
   if (plain === "." || (plain === "" && !path.startsWith("/"))) return undefined
   const parts = componentsOf(plain === "" ? path : plain)
   return typeof parts === "string" ? parts : leavesInside(root, parts)
+}
+
+/** Without slashes, and dots that stand alone between them, at the end. No pattern: one would try every way to part them. */
+const withoutEnd = (path: string): string => {
+  let end = path.length
+  while (path[end - 1] === "/" || (path[end - 1] === "." && path[end - 2] === "/")) end -= 1
+  return path.slice(0, end)
 }
 
 const noWorkspace = "this run has no workspace"

@@ -64,9 +64,9 @@ for (const [name, path, longTurn] of suites) {
             worker = made
           })
         ),
-      60_000
+      240_000
     )
-    afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
+    afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 240_000)
     const log = (session: ModelSession) =>
       Effect.map(worker.snapshot(session), ({ kv, pending }) => [...kv, ...pending])
 
@@ -92,7 +92,7 @@ for (const [name, path, longTurn] of suites) {
           ]
           assert.deepStrictEqual(yield* log(session), expected)
         }),
-      30_000
+      240_000
     )
 
     it.live(
@@ -115,7 +115,7 @@ for (const [name, path, longTurn] of suites) {
           yield* other.commit([...system, ...user("What is 2 + 2?")])
           assert.deepStrictEqual(tokensOf(yield* speak(other, seeded(7))), tokensOf(yield* speak(session, seeded(7))))
         }),
-      30_000
+      240_000
     )
 
     it.live(
@@ -138,7 +138,7 @@ for (const [name, path, longTurn] of suites) {
           const { kv } = yield* worker.snapshot(session)
           assert.strictEqual((yield* worker.stats).evaluatedTokens - start, kv.length)
         }),
-      30_000
+      240_000
     )
 
     it.live(
@@ -167,7 +167,7 @@ for (const [name, path, longTurn] of suites) {
             assert.isTrue(met)
           }
         }),
-      30_000
+      240_000
     )
 
     it.live(
@@ -197,7 +197,7 @@ for (const [name, path, longTurn] of suites) {
           yield* session.rollback
           assert.deepStrictEqual(yield* log(session), before)
         }),
-      30_000
+      240_000
     )
 
     it.live(
@@ -214,7 +214,7 @@ for (const [name, path, longTurn] of suites) {
           assert.deepStrictEqual(yield* worker.stats, start)
           assert.isAbove(yield* session.measure(endless), worker.model.identity.contextTokens)
         }),
-      30_000
+      240_000
     )
 
     it.live(
@@ -233,7 +233,7 @@ for (const [name, path, longTurn] of suites) {
           yield* session.keep(closing)
           yield* session.commit(user("x"))
         }),
-      30_000
+      240_000
     )
 
     it.live(
@@ -259,7 +259,7 @@ for (const [name, path, longTurn] of suites) {
           assert.deepStrictEqual(both, [alone, alone])
           assert.strictEqual((yield* Effect.flip(worker.model.session)).reason, "no_session")
         }),
-      30_000
+      240_000
     )
 
     it.live(
@@ -300,7 +300,7 @@ for (const [name, path, longTurn] of suites) {
             if (exit._tag === "Failure" || op === "drop") assert.deepStrictEqual(after, before)
           }
         }),
-      60_000
+      240_000
     )
   })
 }
@@ -322,7 +322,7 @@ describe("Inference", () => {
         const span = yield* session.keep(closing)
         assert.strictEqual(span.end - span.start, 3 + tokensOf(events).length + 2)
       }),
-    30_000
+    240_000
   )
 
   it.live(
@@ -337,7 +337,34 @@ describe("Inference", () => {
         assert.strictEqual(identity.build?.["threads"], 1)
         assert.strictEqual(identity.build?.["chunkTokens"], 64)
       }).pipe(Effect.provide(layerWorker({ modelPath: shipped, threads: 1, gpu: false }))),
-    30_000
+    240_000
+  )
+
+  it.live(
+    "says how much of the model is loaded and how much of a prompt is read, as it goes",
+    () =>
+      Effect.gen(function* () {
+        const shares: Array<number> = []
+        const options = { modelPath: shipped, sequences: 1, threads: 1, gpu: false } as const
+        const { model } = yield* makeWorker(options, (share) => shares.push(share))
+        assert.isAbove(shares.length, 1)
+        assert.isTrue(shares.every((share, at) => share <= 1 && share > (shares[at - 1] ?? -1)))
+        assert.strictEqual(shares.at(-1), 1)
+        const session = yield* model.session
+        const read: Array<readonly [number, number]> = []
+        const span = yield* session.commit([text("one two three ".repeat(60))], (done, total) =>
+          read.push([done, total])
+        )
+        const total = span.end - span.start
+        assert.isAbove(total, 128)
+        // The last token waits for the turn.
+        const chunks = Math.ceil((total - 1) / 64)
+        assert.deepStrictEqual(
+          read,
+          Array.from({ length: chunks }, (_, at) => [Math.min(64 * (at + 1), total - 1), total])
+        )
+      }),
+    240_000
   )
 
   it.live(
@@ -357,7 +384,7 @@ describe("Inference", () => {
           assert.strictEqual(error.reason, reason)
         }
       }),
-    60_000
+    240_000
   )
 
   it.live(
@@ -370,7 +397,7 @@ describe("Inference", () => {
         yield* Fiber.interrupt(fiber)
         assert.isDefined(yield* Fiber.await(fiber))
       }),
-    60_000
+    240_000
   )
 
   it.live(
@@ -394,7 +421,7 @@ describe("Inference", () => {
         const after = yield* Effect.flip(session.commit([text("x")]))
         assert.strictEqual(after.reason, "lost")
       }),
-    60_000
+    240_000
   )
 
   afterAll(() => Fs.rmSync(directory, { recursive: true, force: true }))

@@ -33,7 +33,7 @@ const run = (path: string, phase: string, way: string, delay: number) =>
   })
 
 describe("a process with a model open", () => {
-  for (const phase of ["load", "prefill", "decode"]) {
+  for (const phase of ["load", "prefill", "decode", "embed"]) {
     for (const [way, code] of [
       ["exit", 0],
       ["error", 1],
@@ -68,6 +68,6 @@ describe("a process with a model open", () => {
         const ended = yield* run(model, "close", "", 0)
         assert.deepStrictEqual(ended, { code: 0, signal: null, output: "finished\n" })
       }),
-    60_000
+    240_000
   )
 })

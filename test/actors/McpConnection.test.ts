@@ -201,11 +201,16 @@ describe("a call", () => {
       assert.strictEqual(next.sent, false)
     })
   )
-  live("that a server floods instead of answering ends the conversation", () =>
-    Effect.map(callRefusal("floods", { strayBytes: 2_000_000 }), ({ failure }) =>
-      assert.include(failure.message, "more than 2000000 bytes that are no answers")
+  for (const [name, what] of [
+    ["floods", "notifications"],
+    ["echoes", "answers to what nobody asked"]
+  ] as const) {
+    live(`that a server floods with ${what} instead of answering ends the conversation`, () =>
+      Effect.map(callRefusal(name, { strayBytes: 2_000_000 }), ({ failure }) =>
+        assert.include(failure.message, "more than 2000000 bytes that are no answers")
+      )
     )
-  )
+  }
   live("whose answer is nested without end fails", () =>
     Effect.map(callRefusal("deep"), ({ failure }) => assert.strictEqual(failure.kind, "execution_failed"))
   )

@@ -12,12 +12,13 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { connect } from "../../src/actors/McpConnection.ts"
 import type { McpLimits, McpServer } from "../../src/actors/McpServer.ts"
 import type { Descriptor } from "../../src/tools/mcp/McpDescriptor.ts"
 import { patient } from "../kit/mcp.ts"
-import { at, type Handler, listening, odd, official, reply } from "../kit/mcpHttp.ts"
+import { add, at, type Handler, listening, odd, official, reply, streaming } from "../kit/mcpHttp.ts"
 
 const to = (server: McpServer, limits: Partial<McpLimits> = {}) =>
   connect(server, { version: "0.0.0", limits: { ...patient, ...limits } })
@@ -198,6 +199,89 @@ describe("a call over HTTP", () => {
       const result = yield* Effect.timeoutOption(connection.call(tool("t"), {}), 300)
       assert.strictEqual(result._tag, "None")
       assert.lengthOf((yield* connection.list).tools, 1)
+    })
+  )
+})
+
+describe("what a server says besides its answers", () => {
+  /** Long enough that no list is read again because of its age. */
+  const never = { freshMillis: 3_600_000 }
+  const eventually = <A, E>(look: Effect.Effect<A, E>, holds: (found: A) => boolean) =>
+    Effect.repeat(look, { until: holds, schedule: Schedule.spaced(20) })
+
+  for (const json of [true, false]) {
+    live(
+      `is heard over HTTP as over stdio: a tool whose list changed is called no more (${json ? "JSON" : "streams"})`,
+      () =>
+        Effect.gen(function* () {
+          const { change, url } = yield* official(json)
+          const connection = yield* to(at(url), never)
+          const { tools } = yield* connection.list
+          assert.isUndefined(yield* connection.staleness(tools[0]!))
+          yield* change([{ ...add, description: "Adds otherwise." }])
+          const why = yield* eventually(connection.staleness(tools[0]!), (found) => found !== undefined)
+          assert.match(why!, /describes this tool differently now/)
+        })
+    )
+  }
+
+  live("costs no list while nothing changed, and no call where there is no such stream", () =>
+    Effect.gen(function* () {
+      const { asked, url } = yield* official(true)
+      const connection = yield* to(at(url), never)
+      const { tools } = yield* connection.list
+      const before = asked.methods.length
+      for (let i = 0; i < 3; i++) assert.isUndefined(yield* connection.staleness(tools[0]!))
+      assert.strictEqual(asked.methods.length, before)
+      assert.strictEqual(asked.methods.filter((method) => method === "GET").length, 1)
+      const refusing = yield* to(at(yield* streaming((_, response) => void response.writeHead(405).end())), never)
+      assert.lengthOf((yield* refusing.list).tools, 1)
+    })
+  )
+
+  live("may have been missed while the stream was closed, so that the list is read again", () =>
+    Effect.gen(function* () {
+      let lists = 0
+      const url = yield* streaming(
+        (_, response) => void response.writeHead(200, { "content-type": "text/event-stream" }).end(": bye\n\n"),
+        () => lists++
+      )
+      const connection = yield* to(at(url), never)
+      const { tools } = yield* connection.list
+      yield* eventually(connection.staleness(tools[0]!), () => lists > 1)
+    })
+  )
+
+  live("is answered where it is a question, and keeps no call from its answer where it is a flood", () =>
+    Effect.gen(function* () {
+      const answers: Array<unknown> = []
+      let floods = 0
+      const url = yield* streaming(
+        (_, response) => {
+          floods++
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          response.write(`data: {"jsonrpc":"2.0","id":"p","method":"ping"}\n\n`)
+          response.write(`data: {"jsonrpc":"2.0","id":"r","method":"roots/list"}\n\n`)
+          const line = `: ${"x".repeat(10_000)}\n\n`
+          const more = (): void => {
+            while (!response.destroyed && response.write(line)) {}
+            if (!response.destroyed) response.once("drain", more)
+          }
+          more()
+        },
+        undefined,
+        (message) => answers.push(message)
+      )
+      const connection = yield* to(at(url), { ...never, strayBytes: 200_000 })
+      const { tools } = yield* connection.list
+      yield* connection.call(tools[0]!, {})
+      yield* eventually(
+        Effect.sync(() => answers.length),
+        (count) => count >= 2
+      )
+      assert.deepInclude(answers[0] as object, { id: "p", result: {} })
+      assert.nestedInclude(answers[1] as object, { id: "r", "error.code": -32601 })
+      assert.isAtLeast(floods, 1)
     })
   )
 })

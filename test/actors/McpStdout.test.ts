@@ -4,9 +4,11 @@ import { McpStdout, type StdoutLimits } from "../../src/actors/McpStdout.ts"
 
 const limits: StdoutLimits = { messageBytes: 1000, strayBytes: 5000, requests: 3 }
 
-const heard = (chunks: ReadonlyArray<Uint8Array>, own: Partial<StdoutLimits> = {}) => {
+/** `asked`: the ids of our requests. */
+const heard = (chunks: ReadonlyArray<Uint8Array>, asked: ReadonlyArray<string | number> = [1, 2]) => {
   let changes = 0
-  const stdout = new McpStdout({ ...limits, ...own }, () => changes++)
+  const stdout = new McpStdout(limits, () => changes++)
+  for (const id of asked) stdout.expect(id)
   const passed = Buffer.concat(chunks.map((chunk) => stdout.push(chunk))).toString()
   return { passed, changes, dropped: stdout.dropped, fault: stdout.fault }
 }
@@ -61,6 +63,16 @@ describe("what a server writes", () => {
     assert.include(heard([bytes(...Array(6).fill(note))]).fault?.detail, "more than 5000 bytes")
     assert.isUndefined(heard([bytes(...Array(4).fill(note), answer, ...Array(4).fill(note))]).fault)
     assert.isDefined(heard([Buffer.from("\n".repeat(5001))]).fault)
+  })
+
+  it("is no answer where nobody asked, or where the answer came before", () => {
+    const answer = (id: unknown) => JSON.stringify({ id, result: "x".repeat(900) })
+    const { dropped, fault, passed } = heard([bytes(answer(1), answer(1), answer(3), answer("2"), answer(2))])
+    assert.deepStrictEqual([dropped, fault, passed.trim().split("\n").length], [3, undefined, 2])
+    assert.include(heard([bytes(...Array(6).fill(answer(7)))]).fault?.detail, "more than 5000 bytes")
+    assert.include(heard([bytes(...Array(7).fill(answer(1)))]).fault?.detail, "more than 5000 bytes")
+    const ask = (id: number) => JSON.stringify({ id, method: "roots/list" })
+    assert.isDefined(heard([bytes(...[1, 2, 3, 4].flatMap((id) => [ask(id), answer(9)]))]).fault)
   })
 
   it("ends the conversation where it is requests without answers", () => {

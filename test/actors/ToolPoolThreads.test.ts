@@ -223,7 +223,7 @@ describe("ToolPool.layerPiscina", () => {
         console.log((await Effect.runPromise(outcomes)).map((outcome) => outcome._tag).join())`
       const ended = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
         encoding: "utf8",
-        timeout: 60_000
+        timeout: 240_000
       })
       assert.strictEqual(ended.stdout, "Succeeded,Failed\n", ended.stderr)
       assert.strictEqual(ended.status, 0)

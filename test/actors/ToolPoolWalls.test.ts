@@ -141,6 +141,26 @@ describe("a tool process", () => {
     }).pipe(Effect.provide(layerPiscina({ ...options, isolation: "process", graceMillis: 60_000, env: { LANG: "C" } })))
   )
 
+  it.live("is held to its contract and to every limit, also where what it says is in the form of a reply", () =>
+    Effect.gen(function* () {
+      const tools = yield* registry
+      const told = Effect.fnUntraced(
+        function* (name: string) {
+          const pool = yield* ToolPool
+          return yield* pool.run(admitted(tools, name))
+        },
+        Effect.provide(layerPiscina({ ...options, isolation: "process" }))
+      )
+      const statement = yield* told("forge_statement")
+      assert.deepInclude(statement, { _tag: "Failed", kind: "bad_result" })
+      assert.match(JSON.stringify(statement), /contract does not say stages: true; none was executed/)
+      assert.notProperty(statement, "staged")
+      const artifacts = yield* told("forge_artifacts")
+      assert.match(JSON.stringify(artifacts), /there are 1025 artifacts, at most 1024 are allowed/)
+      assert.deepInclude(yield* told("forge_depth"), { _tag: "Failed", kind: "crashed" })
+    })
+  )
+
   it.live("ends with the program that started it, also if that is killed while a tool computes", () =>
     Effect.gen(function* () {
       if (process.platform === "win32") return

@@ -51,7 +51,7 @@ describe("the command line", () => {
       assert.include((yield* invoke(["run"])).err, "there is no task")
       assert.include((yield* invoke(["run", "--prompt", "a", "b"])).err, "give the task once")
       assert.include((yield* invoke(["run", " "])).err, "the task is empty")
-      assert.include((yield* invoke(["run", "test"])).err, "conversations cannot be run yet")
+      assert.include((yield* invoke(["run", "test"])).err, "there is no conversation in it")
     })
   )
 

@@ -10,6 +10,8 @@ const plain = (text: string): string => text
 
 const screenOf = () => {
   let text = ""
+  let now = 0
+  const progress: Array<string> = []
   const screen: Screen = {
     paint: { bold: plain, dim: plain, red: plain, green: plain, cyan: plain, yellow: plain },
     columns: 60,
@@ -19,9 +21,16 @@ const screenOf = () => {
     line: (more = "") => {
       text += `${more}\n`
     },
-    progress: () => {}
+    progress: (more) => {
+      progress.push(more)
+    },
+    hold: () => {},
+    now: () => now
   }
-  return { screen, said: () => text }
+  const pass = (millis: number) => {
+    now += millis
+  }
+  return { screen, said: () => text, progress, pass }
 }
 
 const shown = (...events: ReadonlyArray<AgentEvent>): string => {
@@ -86,6 +95,71 @@ describe("a run on the screen", () => {
   it("takes back what turned out not to be an answer", () => {
     const text = shown({ _tag: "Text", turn: 0, text: "half" }, { _tag: "Retracted", turn: 0, reason: "rolled_back" })
     assert.strictEqual(text, "  half\n  (not an answer: rolled back)\n")
+  })
+})
+
+describe("long work on the screen", () => {
+  const watch = () => {
+    const { pass, progress, said, screen } = screenOf()
+    const view = new RunView(screen)
+    /** What stands there after it. */
+    const shows = (...events: ReadonlyArray<AgentEvent>): string | undefined => {
+      for (const event of events) view.event(event)
+      return progress.at(-1)
+    }
+    const later = (millis: number): string | undefined => {
+      pass(millis)
+      view.tick()
+      return progress.at(-1)
+    }
+    return { shows, later, said, view, now: () => progress.at(-1) }
+  }
+
+  it("is the model that loads in percent, then its context, with the time that has passed", () => {
+    const { later, now, view } = watch()
+    view.starting()
+    assert.strictEqual(now(), "starting the engine …")
+    assert.strictEqual(later(2_400), "starting the engine … 2 s")
+    view.loading(0.419)
+    assert.strictEqual(now(), "loading the model, 41 % … 2 s")
+    view.loading(1)
+    assert.strictEqual(later(60_000), "the model is loaded, its context is being made … 1 min 2 s")
+    view.loaded(62_400)
+    assert.deepStrictEqual([now(), later(5_000)], ["", ""], "nothing goes on any more")
+  })
+
+  it("is what the model reads, and how fast it writes what is not shown yet", () => {
+    const { shows, later, now, said } = watch()
+    assert.strictEqual(shows({ _tag: "Prefill", done: 512, total: 4096 }), "reading, 512 of 4096 tokens …")
+    assert.strictEqual(later(1_000), "reading, 512 of 4096 tokens … 1 s")
+    assert.strictEqual(shows({ _tag: "StateEntered", state: "Generating", turn: 0 }), "the model is thinking …")
+    const written = (tokens: number, millis: number, ended = false): AgentEvent => {
+      return { _tag: "Generated", turn: 0, tokens, millis, ended }
+    }
+    assert.strictEqual(shows(written(34, 800)), "writing, 34 tokens at 42.5 tokens/s …")
+    shows({ _tag: "Text", turn: 0, text: "I see" }, written(40, 900))
+    assert.strictEqual(later(9_000), "writing, 34 tokens at 42.5 tokens/s …", "text on the screen is not drawn over")
+    shows(written(90, 2_000, true))
+    assert.strictEqual(now(), "")
+    assert.strictEqual(said(), "\nturn 1\n  I see\n  (90 tokens at 45.0 tokens/s)\n")
+  })
+
+  it("is the tools that run, and the call that waits for somebody", () => {
+    const { shows, later, now } = watch()
+    const started = (callId: string, tool: string): AgentEvent => ({ _tag: "CallStarted", callId, tool })
+    const answer = { ok: true, result: 1 } as const
+    assert.strictEqual(
+      shows({ _tag: "ApprovalRequested", callId: "a", tool: "send\u001b" }),
+      "send\\u001b waits for an approval …"
+    )
+    assert.strictEqual(later(3_000), "send\\u001b waits for an approval … 3 s")
+    shows({ _tag: "ApprovalDecided", callId: "a", tool: "send\u001b", decision: "allow", by: "ada" })
+    assert.strictEqual(now(), "")
+    assert.strictEqual(shows(started("a", "send"), started("b", "fetch")), "send, fetch are running …")
+    assert.strictEqual(later(4_000), "send, fetch are running … 4 s")
+    const one = shows({ _tag: "CallFinished", callId: "a", tool: "send", answer, millis: 1 })
+    assert.strictEqual(one, "fetch is running … 4 s")
+    assert.strictEqual(shows({ _tag: "CallFinished", callId: "b", tool: "fetch", answer, millis: 1 }), "")
   })
 })
 

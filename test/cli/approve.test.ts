@@ -286,13 +286,19 @@ describe("in processes of their own", () => {
       Effect.gen(function* () {
         const cwd = yield* directory
         scripted(cwd)
-        const command = `"${process.execPath}" "${program}" run --tools post_letter --script script.yaml Write; echo "code $?"; stty -a`
-        const child = spawn("/usr/bin/script", ["-qfec", command, "/dev/null"], { cwd })
+        // The signal goes to the shell too, and not every shell outlives it.
+        const command = `trap : INT; "${process.execPath}" "${program}" run --tools post_letter --script script.yaml Write; echo "code $?"; stty -a`
+        const child = spawn("/usr/bin/script", ["-qfec", command, "/dev/null"], {
+          cwd,
+          env: { ...process.env, SHELL: "/bin/sh" }
+        })
         let screen = ""
+        let closed = false
+        child.on("close", () => (closed = true))
         child.stdout.setEncoding("utf8").on("data", (text) => (screen += text))
         const said = (text: string) =>
           Effect.promise(async () => {
-            while (!screen.includes(text) && child.exitCode === null) await new Promise((next) => setTimeout(next, 5))
+            while (!screen.includes(text) && !closed) await new Promise((next) => setTimeout(next, 5))
             assert.include(screen, text)
           })
         yield* said("Allow this call? [y]es, [n]o, [s]top the run: ")

@@ -110,7 +110,15 @@ describe("what a dry run would have done", () => {
       const would = yield* held("post_letter", { to: name, text: "line\n".repeat(50) })
       const plain = (text: string) => text
       const paint = { bold: plain, dim: plain, red: plain, green: plain, cyan: plain, yellow: plain }
-      const screen = { paint, columns: 80, write: () => {}, line: () => {}, progress: () => {} }
+      const screen = {
+        paint,
+        columns: 80,
+        write: () => {},
+        line: () => {},
+        progress: () => {},
+        hold: () => {},
+        now: () => 0
+      }
       const lines = wouldLines(would, screen)
       for (const line of lines) {
         assert.isAtMost([...line].length, 80)

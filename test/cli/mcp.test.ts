@@ -3,7 +3,7 @@ import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
+import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import * as Effect from "effect/Effect"
 import { connect } from "../../src/actors/McpConnection.ts"
 import { quoted } from "../../src/cli/Continuing.ts"
@@ -11,6 +11,7 @@ import { validateText } from "../../src/effects/trace/TraceValidator.ts"
 import { directory, invoke, newestTrace, runsIn, start, traceOf, until, writ } from "../kit/cli.ts"
 import { everything, filesystem, hostile, lives, node, patient } from "../kit/mcp.ts"
 import { call, types } from "../kit/script.ts"
+import { directoryOf, reads, scripted } from "../kit/toolFiles.ts"
 
 const patience = { timeout: 240_000 }
 
@@ -239,6 +240,7 @@ const official = (cwd: string, args: ReadonlyArray<string>) =>
       const transport = new StdioClientTransport({
         command: process.execPath,
         args: [entry, "mcp", "serve", ...args],
+        env: { ...getDefaultEnvironment(), GREETING: "hi" },
         cwd,
         stderr: "ignore"
       })
@@ -302,6 +304,29 @@ describe("writ mcp serve", () => {
         assert.strictEqual(seen.filter((type) => type === "legality_checked").length, 4)
         assert.strictEqual(seen.at(-1), "run_completed")
         assert.strictEqual(newestTrace(cwd)[1]?.data["policy"], "nobody")
+      }),
+    patience
+  )
+
+  it.live(
+    "offers the tools of a directory as well, behind the same gates and with what they are granted",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* directory
+        const dir = yield* directoryOf({
+          "up.tool.json": scripted(`console.log(JSON.stringify(process.env.GREETING ?? null))`, reads),
+          "unsaid.tool.json": scripted(`require("node:fs").writeFileSync("done", "")`)
+        })
+        const { client } = yield* official(cwd, ["--tools-dir", dir, "--tool-env", "GREETING"])
+        const { tools } = yield* Effect.promise(() => client.listTools())
+        assert.includeMembers(
+          tools.map(({ name }) => name),
+          ["list_files", "up", "unsaid"]
+        )
+        assert.strictEqual((yield* ask(client, "up", {})).content[0]!.text, "hi")
+        const refused = yield* ask(client, "unsaid", {})
+        assert.deepInclude(refused.structuredContent, { ok: false, kind: "refused" })
+        assert.isFalse(existsSync(join(dir, "done")))
       }),
     patience
   )

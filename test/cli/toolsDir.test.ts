@@ -1,5 +1,5 @@
 /** `--tools-dir`: tools that are files, looked at and used in runs. */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -53,11 +53,25 @@ describe("writ tools --tools-dir", () => {
         ]
       )
       const shown = JSON.parse((yield* invoke(["tools", "show", "save", "--json", "--tools-dir", dir])).out)
-      assert.deepInclude(shown.contract, { ledger: "external", retry: "safe" })
+      assert.deepInclude(shown.contract, { ledger: "external", retry: "safe", isolation: "process" })
+      assert.deepInclude(JSON.parse((yield* invoke(["tools", "show", "calculate", "--json"])).out).contract, {
+        isolation: "thread"
+      })
       const checked = yield* invoke(["tools", "check", "--json", "--tools-dir", dir])
       assert.strictEqual(checked.code, 3)
       assert.include(checked.out, '"says_nothing"')
     })
+  )
+
+  it.live(
+    "says in words what is around a call",
+    () =>
+      Effect.gen(function* () {
+        const [cwd, dir] = [yield* directory, yield* directoryOf(tools)]
+        const { out } = yield* writ(["tools", "show", "unsaid", "--tools-dir", dir], { cwd })
+        assert.match(out, /^runs in +a process: /m)
+      }),
+    patience
   )
 
   it.effect("says every problem of every file, and does not begin", () =>
@@ -155,6 +169,89 @@ describe("writ run --tools-dir", () => {
         assert.strictEqual(code, 0, err)
         const answer = newestTrace(cwd).find(({ event_type }) => event_type === "tool_result_committed")?.data["answer"]
         assert.deepInclude(JSON.parse(String(answer)), { ok: false, kind: "timed_out" })
+      }),
+    patience
+  )
+})
+
+/** What of the environment, with these names, the program sees. */
+const looking = `console.log(JSON.stringify(["DECLARED", "GRANTED", "SECRET"].filter((name) => name in process.env)))`
+
+describe("a program of --tools-dir", () => {
+  it.live(
+    "sees the variables that its file names and those that are granted, and no others",
+    () =>
+      Effect.gen(function* () {
+        const [cwd, dir] = [
+          yield* directory,
+          yield* directoryOf({ "look.tool.json": scripted(looking, { ...reads, env: ["DECLARED"] }) })
+        ]
+        const env = { DECLARED: "1", GRANTED: "2", SECRET: "a-secret-word" }
+        const seenWith = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+          const { code, err } = yield* writ([...script(cwd, ["look", {}]), "--tools-dir", dir, ...args], { cwd, env })
+          assert.strictEqual(code, 0, err)
+          const answer = newestTrace(cwd).find(({ event_type }) => event_type === "tool_result_committed")
+          return JSON.parse(String(answer?.data["answer"])).result as unknown
+        })
+        assert.deepStrictEqual(yield* seenWith(), ["DECLARED"])
+        assert.deepStrictEqual(yield* seenWith("--tool-env", "GRANTED"), ["DECLARED", "GRANTED"])
+        assert.notInclude(traceOf(runsIn(cwd).at(-1)!), "a-secret-word")
+        const missing = yield* invoke(["run", "t", "--tool-env", "ABSENT"], env)
+        assert.strictEqual(missing.code, 2)
+        assert.include(missing.err, "--tool-env ABSENT: there is no such variable")
+        const wrong = yield* invoke(["run", "t", "--tool-env", "A=b"], env)
+        assert.include(wrong.err, '"A=b" is not the name of a variable')
+        const key = yield* invoke(["run", "t", "--tool-env", "WRIT_IDEMPOTENCY_KEY"], env)
+        assert.include(key.err, "it is set by the runtime")
+        writeFileSync(join(cwd, "writ.config.json"), JSON.stringify({ toolEnv: ["SECRET"] }))
+        const { err } = yield* writ(["run", "t"], { cwd, env })
+        assert.match(err, /has to be said on the command line or in WRIT_TOOL_ENV/)
+      }),
+    patience
+  )
+})
+
+describe("writ trace replay --tools-dir", () => {
+  it.live(
+    "executes the programs that only read once more, and says what it lacks for the others",
+    () =>
+      Effect.gen(function* () {
+        // It says that it only reads, and writes all the same.
+        const code = `const fs = require("node:fs"); fs.appendFileSync("noise.txt", "x"); console.log(fs.readFileSync("a.txt", "utf8").length)`
+        const reading = scripted(code, {
+          contract: { risk: "read", touches: [{ verb: "read", resource: "workspace:a.txt" }] },
+          cwd: "workspace"
+        })
+        const files = { ...tools, "measure.tool.json": reading }
+        const [cwd, dir] = [yield* directory, yield* directoryOf(files)]
+        const workspace = join(cwd, "files")
+        mkdirSync(workspace)
+        writeFileSync(join(workspace, "a.txt"), "text")
+        const task = script(cwd, ["count_words", { text: "one two" }], ["measure", {}], ["save", {}])
+        const ran = yield* writ([...task, "--tools-dir", dir, "--workspace", workspace], { cwd })
+        assert.strictEqual(ran.code, 0, ran.err)
+        const run = runsIn(cwd).at(-1)!
+        const replayed = (...args: ReadonlyArray<string>) => invoke(["trace", "replay", run, "--no-color", ...args])
+        const without = yield* replayed()
+        assert.include(without.out, "there is no tool of this name here")
+        const bare = yield* replayed("--tools-dir", dir)
+        assert.match(bare.out, /measure +skipped: it read the workspace of the run/)
+        assert.include(bare.out, "match (1 matched, 0 mismatched, 2 skipped)")
+        const whole = yield* replayed("--tools-dir", dir, "--workspace", workspace)
+        assert.include(whole.out, "match (2 matched, 0 mismatched, 1 skipped)")
+        assert.strictEqual(readFileSync(join(workspace, "noise.txt"), "utf8"), "x", "a replay works on a copy")
+        // What acts is not done again.
+        assert.strictEqual(readFileSync(join(workspace, "saved.txt"), "utf8").split("\n").length, 2)
+        assert.strictEqual((yield* replayed("--full")).code, 2)
+        const full = yield* replayed("--full", "--tools-dir", dir)
+        assert.strictEqual(full.code, 0, full.out + full.err)
+        const other = yield* directoryOf({ ...files, "count_words.tool.json": scripted("console.log(7)", reads) })
+        const changed = yield* replayed("--tools-dir", other)
+        assert.strictEqual(changed.code, 3)
+        assert.match(
+          changed.out,
+          /count_words +MISMATCH payload: recorded 2, now 7 \(the tool is not the one of the record\)/
+        )
       }),
     patience
   )

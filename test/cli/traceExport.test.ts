@@ -1,10 +1,12 @@
-import { writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { directory, invoke } from "../kit/cli.ts"
 import { collector } from "../kit/collector.ts"
 import { corrupt } from "../kit/corrupt.ts"
+import { play } from "../kit/run.ts"
+import { call } from "../kit/script.ts"
 import { type GoodName, good } from "../kit/traces.ts"
 
 const file = (name: GoodName) =>
@@ -30,6 +32,11 @@ describe("writ trace export", () => {
       assert.deepStrictEqual([method, path], ["POST", "/v1/traces"])
       assert.include(headers["content-type"], "application/json")
       assert.deepStrictEqual([headers["x-team"], headers["other"]], ["a b", "1"])
+      assert.match(
+        headers["user-agent"] ?? "",
+        /^OTel-OTLP-Exporter-JavaScript-Effect-Writ\//,
+        "Effect's exporter sends"
+      )
       const [{ resource, scopeSpans }] = body.resourceSpans as [(typeof body.resourceSpans)[number]]
       assert.deepInclude(resource.attributes, { key: "service.name", value: { stringValue: "writ" } })
       const spans = scopeSpans[0]!.spans
@@ -51,6 +58,50 @@ describe("writ trace export", () => {
       for (const content of ["the task", "a.txt", "saved", "hmac"]) assert.notInclude(received[0]?.text, content)
       yield* invoke(["trace", "export", yield* file("artifact"), "--otlp", url])
       for (const content of ["the task", "a.txt", "saved"]) assert.include(received[1]?.text, content)
+    })
+  )
+
+  it.live("sends what the attributes say on the page about traces, of all kinds of spans, and nothing else", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* collector()
+      const names = [
+        "artifact",
+        "approved",
+        "denied",
+        "engine failure",
+        "continued answer",
+        "artifact, no content"
+      ] as const
+      for (const name of names) yield* invoke(["trace", "export", yield* file(name), "--otlp", url])
+      const named = received.flatMap(({ body }) =>
+        body.resourceSpans[0]!.scopeSpans[0]!.spans.flatMap(({ attributes, events }) =>
+          [attributes, ...events.map((event) => event.attributes)].flat().map(({ key }) => key)
+        )
+      )
+      const page = readFileSync(join(import.meta.dirname, "../../docs/trace.md"), "utf8")
+      const documented = page.slice(page.indexOf("## OpenTelemetry"))
+      for (const name of new Set(named)) {
+        const [, last] = /^(?:gen_ai\.\w+|writ)(\.\w.*)$/.exec(name) ?? [undefined, name]
+        assert.isTrue(documented.includes(`\`${name}\``) || documented.includes(`\`${last}\``), name)
+      }
+    })
+  )
+
+  it.live("is patient with a collector that is busy, and sends a long run in parts", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* collector((request) => (request === 0 ? { status: 503 } : {}))
+      const path = join(yield* directory, "trace.jsonl")
+      const { text } = yield* play([...Array.from({ length: 130 }, (_, n) => call("add", { a: n, b: 1 })), "done"], {
+        limits: { modelTurns: 200, toolCalls: 200 }
+      })
+      writeFileSync(path, text)
+      const { code, out } = yield* invoke(["trace", "export", path, "--otlp", url])
+      assert.strictEqual(code, 0)
+      assert.match(out, /^262 spans sent to /)
+      const sizes = received.map(({ body }) => body.resourceSpans[0]!.scopeSpans[0]!.spans.length)
+      assert.deepStrictEqual(sizes, [200, 200, 62], "the first part was sent again")
+      const ids = received.slice(1).flatMap(({ body }) => body.resourceSpans[0]!.scopeSpans[0]!.spans)
+      assert.strictEqual(new Set(ids.map(({ spanId }) => spanId)).size, 262)
     })
   )
 

@@ -1,7 +1,9 @@
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ArtifactStore from "../../src/actors/ArtifactStore.ts"
 import * as Agent from "../../src/effects/Agent.ts"
 import { resume } from "../../src/effects/Resume.ts"
 import { layerScripted, MemoryTraces } from "../../src/testing.ts"
@@ -65,6 +67,41 @@ describe("writ trace replay", () => {
       assert.match(out, /^call-3-0 +lookup +MISMATCH/m)
       assert.match(out, /mismatch \(2 matched, 3 mismatched, 0 skipped\)/)
     })
+  )
+
+  it.live(
+    "gives calls that read artifacts those that the run had when they began, and skips them where one is gone",
+    () =>
+      Effect.gen(function* () {
+        const path = yield* directory
+        const reading = [
+          call("list_artifacts", {}),
+          call("write_artifact", { name: "r.md", content: "# hi" }),
+          call("list_artifacts", {}),
+          call("read_artifact", { name: "r.md" }),
+          "done"
+        ]
+        const artifacts = join(path, "artifacts")
+        const store = ArtifactStore.layerDirectory(() => artifacts)
+        const text = yield* Effect.gen(function* () {
+          const outcome = yield* Agent.run({ task: "t", tools: yield* builtin, trace: { content: true } })
+          assert.strictEqual(outcome.stop._tag, "Completed")
+          return (yield* MemoryTraces).text("run-1")
+        }).pipe(Effect.provide(Layer.provideMerge(store, layerScripted({ turns: reading }))))
+        const trace = join(path, "trace.jsonl")
+        writeFileSync(trace, text)
+        const { out } = yield* replay(trace)
+        assert.include(out, "match (4 matched, 0 mismatched, 0 skipped)")
+        const [file] = readdirSync(artifacts)
+        writeFileSync(join(artifacts, file!), "# ho")
+        const other = yield* replay(trace)
+        assert.include(other.out, "match (2 matched, 0 mismatched, 2 skipped)")
+        assert.match(
+          other.out,
+          /call-2-0 .*skipped: it read the artifacts of the run, and [0-9a-f]{16}-r\.md is not beside/
+        )
+        assert.strictEqual(readFileSync(join(artifacts, file!), "utf8"), "# ho")
+      })
   )
 
   it.live("takes nothing for a match", () =>

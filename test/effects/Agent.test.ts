@@ -6,6 +6,7 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Agent from "../../src/effects/Agent.ts"
 import type { AgentEvent } from "../../src/effects/AgentEvent.ts"
+import { Approval, allowAll } from "../../src/effects/Policy.ts"
 import { layerScripted, MemoryTraces, ScriptedSessions } from "../../src/testing.ts"
 import { call, calls, shape, types } from "../kit/script.ts"
 import * as TestTools from "../kit/tools.ts"
@@ -56,6 +57,7 @@ describe("Agent.stream", () => {
           "StateEntered",
           "Reasoning:\nhm\n",
           "Text:Let me add.\n",
+          "Generated",
           "Retracted",
           "CallProposed",
           "StateEntered",
@@ -66,6 +68,7 @@ describe("Agent.stream", () => {
           "StateEntered",
           "StateEntered",
           "Text:It is 5.",
+          "Generated",
           "Finished"
         ])
         const finished = events.find((event) => event._tag === "CallFinished")
@@ -75,6 +78,36 @@ describe("Agent.stream", () => {
           layerScripted({ turns: [`<think>\nhm\n</think>\n\nLet me add.\n${add}`, { text: ["It ", "is ", "5."] }] })
         )
       )
+  )
+
+  it.effect("tells how fast a turn is written a few times a second, whatever of it is shown, and how it ended", () =>
+    Effect.gen(function* () {
+      const reader = yield* Effect.forkChild(Stream.runCollect(Agent.stream({ task: "t", tools: yield* tools })))
+      while (reader.pollUnsafe() === undefined) yield* TestClock.adjust(50)
+      const events = yield* Fiber.join(reader)
+      const told = events.flatMap((event) => (event._tag === "Generated" ? [event] : []))
+      assert.deepStrictEqual(
+        told.map(({ ended, millis, tokens }) => [tokens, millis, ended]),
+        [
+          [5, 200, false],
+          [9, 400, false],
+          [10, 500, true]
+        ]
+      )
+    }).pipe(Effect.provide(layerScripted({ turns: [{ text: [..."0123456789"], millisPerToken: 50 }] })))
+  )
+
+  it.effect("tells that a call waits for somebody, and what they said", () =>
+    Effect.gen(function* () {
+      const options = { task: "t", tools: yield* tools }
+      const events = yield* Stream.runCollect(Agent.stream(options)).pipe(Effect.provideService(Approval, allowAll))
+      const told = events.filter(({ _tag }) => /^(Call|Approval)/.test(_tag))
+      assert.deepStrictEqual(
+        told.map(({ _tag }) => _tag),
+        ["CallProposed", "ApprovalRequested", "ApprovalDecided", "CallStarted", "CallFinished"]
+      )
+      assert.deepInclude(told[2], { callId: "call-0-0", tool: "send", decision: "allow", by: "allow-all" })
+    }).pipe(Effect.provide(layerScripted({ turns: [call("send", { to: "bob" }), "Sent."] })))
   )
 
   it.effect("tells what became of a turn that was rolled back: its text is taken back", () =>

@@ -3,7 +3,7 @@
  * here.
  */
 import { hash } from "node:crypto"
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -11,11 +11,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
+import { layerInline } from "../../src/actors/ToolPool.ts"
 import * as TraceWriters from "../../src/actors/TraceWriter.ts"
 import { TraceError, TraceWriter } from "../../src/actors/TraceWriter.ts"
 import * as Agent from "../../src/effects/Agent.ts"
 import { Approval, allowAll, denyAll } from "../../src/effects/Policy.ts"
 import { replay } from "../../src/effects/trace/Replay.ts"
+import { replayCalls } from "../../src/effects/trace/ReplayCalls.ts"
 import { ofText } from "../../src/effects/trace/report/HtmlReport.ts"
 import { diff } from "../../src/effects/trace/TraceDiff.ts"
 import { follow } from "../../src/effects/trace/TraceFollow.ts"
@@ -70,6 +72,13 @@ describe("8.5 the trace and what reads it", () => {
       yield* run
       const error = yield* Effect.flip(run)
       assert.deepInclude(error, { _tag: "TraceError", operation: "open" })
+      // And one that was put together by hand is known for what it is.
+      const text = readFileSync(join(directory, "trace.jsonl"), "utf8")
+      const verdict = validateText(text + text.replaceAll(/"run_id":"[^"]*"/g, '"run_id":"another"'))
+      assert.includeMembers(
+        verdict.violations.map(({ invariant }) => invariant),
+        ["T03", "T04", "T11"]
+      )
       rmSync(directory, { recursive: true })
     })
   )
@@ -92,6 +101,17 @@ describe("8.5 the trace and what reads it", () => {
       assert.include(types(text), "call_skipped")
       assert.isTrue((yield* verdictOf(records(text))).same)
       assert.strictEqual((yield* Effect.flip(verdictOf([])))._tag, "ReplayError")
+      const { registry: tools } = yield* TestTools.make()
+      const again = (run: string) =>
+        Effect.map(
+          replayCalls(runOf(run), { tools, settings: { fixtures: {} } }).pipe(Effect.provide(layerInline())),
+          ({ matched, skipped, verdict }) => ({ matched, skipped, verdict })
+        )
+      const some = yield* play([calls(["send", { to: "bob" }], ["add", { a: 1, b: 1 }]), "done"]).pipe(
+        Effect.provideService(Approval, denyAll)
+      )
+      assert.deepStrictEqual(yield* again(some.text), { matched: 1, skipped: 1, verdict: "match" })
+      assert.deepStrictEqual(yield* again(text), { matched: 0, skipped: 2, verdict: "nothing to compare" })
     })
   )
 
@@ -265,7 +285,7 @@ describe("8.5 the trace and what reads it", () => {
   )
 
   it.live(
-    "50: a run becomes OpenTelemetry spans, can be watched while it is written, and many runs can be counted",
+    "50: a run becomes OpenTelemetry spans and a page, can be watched while it is written, and many runs can be counted",
     () =>
       Effect.gen(function* () {
         const { text } = yield* play([add(1), "done"])
@@ -275,6 +295,8 @@ describe("8.5 the trace and what reads it", () => {
           others.map(({ name, parentSpanId }) => [name, parentSpanId]),
           ["chat script", "chat script", "execute_tool add"].map((name) => [name, root?.spanId])
         )
+        const page = ofText(text).pieces.join("")
+        for (const shown of ["<svg", "add", "run_completed"]) assert.include(page, shown)
         const directory = mkdtempSync(join(tmpdir(), "writ-ember-"))
         const path = join(directory, "trace.jsonl")
         writeFileSync(path, `${textLines(text).slice(0, 5).join("\n")}\n`)
@@ -292,6 +314,28 @@ describe("8.5 the trace and what reads it", () => {
         const stats = statsOf([counter.end("a"), counter.end("b")])
         assert.deepInclude(stats, { runs: 2, calls: 2, turns: 4 })
         assert.strictEqual(stats.outcomes["completed"], 2)
+      })
+  )
+
+  it.effect(
+    "50: what a redaction rule names is in no trace and in nothing made of it, and the trace is still believed",
+    () =>
+      Effect.gen(function* () {
+        const secret = "Kq7secretZw9"
+        const turns = [call("add", { a: secret }), call("save", { name: secret, content: `a ${secret}` }), secret]
+        const trace = { content: true, redact: [{ name: "canary", pattern: "Kq7\\w+" }] }
+        const { context, outcome, text } = yield* play(turns, { task: secret, trace })
+        assert.strictEqual(outcome.text, secret)
+        assert.include(context, secret)
+        const made = [ofText(text).pieces.join(""), JSON.stringify(spansOf(runOf(text), { epochMillis: 0 }))]
+        for (const written of [text, ...made]) {
+          assert.notInclude(written, secret)
+          assert.notInclude(written, hash("sha256", secret))
+          assert.include(written, "[redacted: canary]")
+        }
+        assert.isTrue(validateText(text).ok)
+        const refused = yield* Effect.flip(verdictOf(records(text)))
+        assert.match(refused.message, /^redacted: /)
       })
   )
 })

@@ -39,6 +39,30 @@ describe("settings", () => {
     )
   })
 
+  it("take redaction rules as flags, as JSON or one rule in a variable, and as an object of the file", () => {
+    const rules = [
+      { name: "a", pattern: "x=y" },
+      { name: "b", pattern: "[0-9]" }
+    ]
+    assert.deepStrictEqual(settle({ redact: ["a=x=y", "b=[0-9]"] }).settings.redact, rules)
+    assert.deepStrictEqual(settle({}, { redact: '{"a":"x=y","b":"[0-9]"}' }).settings.redact, rules)
+    assert.deepStrictEqual(settle({}, { redact: '["a=x=y","b=[0-9]"]' }).settings.redact, rules)
+    assert.deepStrictEqual(settle({}, { redact: "a=x=y" }).settings.redact, rules.slice(0, 1))
+    assert.deepStrictEqual(settle({}, {}, { redact: { a: "x=y", b: "[0-9]" } }).settings.redact, rules)
+    assert.deepStrictEqual(problems({}, {}, { redact: { a: 1 } }), ['writ.config.json, "redact": "a" must be a text'])
+    assert.match(problems({ redact: ["=x"] })[0] ?? "", /^--redact: expected NAME=PATTERN/)
+  })
+
+  it.effect("refuse a redaction rule that cannot be used when they are loaded, by name and place", () =>
+    Effect.gen(function* () {
+      const nowhere = join(yield* directory, "writ.config.json")
+      const { message } = yield* Effect.flip(
+        load({}, nowhere).pipe(withEnvironment({ WRIT_REDACT: '{"ahead":"a(?=b)"}' }))
+      )
+      assert.match(message, /^WRIT_REDACT: ahead: look-ahead/)
+    })
+  )
+
   it("without anybody's word are the limits of the library", () => {
     assert.deepStrictEqual(limitsOf(settle({}).settings), Limits.defaults)
   })

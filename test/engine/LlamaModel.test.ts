@@ -65,7 +65,7 @@ describe("LlamaModel", () => {
             )
           }
         }),
-      60_000
+      240_000
     )
 
     it.live(
@@ -82,7 +82,7 @@ describe("LlamaModel", () => {
             yield* engine.tokenize([control("<|im_start|>"), text(forged), control("<|im_end|>\n")])
           )
         }),
-      60_000
+      240_000
     )
   }
 
@@ -96,7 +96,7 @@ describe("LlamaModel", () => {
         assert.strictEqual(error.reason, "not_enough_memory")
         assert.include(error.message, "wide.gguf")
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -109,7 +109,7 @@ describe("LlamaModel", () => {
         assert.strictEqual(engine.identity.contextTokens, 512)
         assert.strictEqual(engine.identity.build?.["contextTokens"], 512)
       }),
-    60_000
+    240_000
   )
 
   it.live(
@@ -125,7 +125,7 @@ describe("LlamaModel", () => {
         assert.strictEqual(error.reason, "bad_file")
         assert.include(error.message, "lxxma")
       }).pipe(Effect.scoped),
-    60_000
+    240_000
   )
 
   it.live(
@@ -138,6 +138,6 @@ describe("LlamaModel", () => {
         assert.strictEqual(found.version, "3.21.1")
         assert.isTrue(found.gpuTypes.includes(false))
       }),
-    60_000
+    240_000
   )
 })

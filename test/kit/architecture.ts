@@ -66,6 +66,7 @@ const threads = /^src\/(?:actors\/Inference|engine\/Wire|engine\/worker|tools\/w
 /** The first pattern that fits a package decides where it may be imported. */
 const reserved: ReadonlyArray<readonly [name: RegExp, where: RegExp]> = [
   [/^piscina$/, /^src\/actors\/ToolPool\.ts$/],
+  [/^re2js$/, /^src\/actors\/Redaction\.ts$/],
   [/^@effect\/sql-pg(?:\/|$)|^effect\/sql(?:\/|$)/, /^src\/actors\/EffectLedgerPostgres[A-Za-z]*\.ts$/],
   // What reaches a network or reads what came from one, for tools: loaded when a web tool is called.
   [/^(?:html-to-text|htmlparser2|(?:node:)?(?:https?|dns|tls)(?:\/.*)?)$/, /^src\/tools\/web\/[A-Za-z]+\.ts$/],

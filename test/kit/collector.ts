@@ -19,9 +19,14 @@ export interface Collector {
   readonly received: ReadonlyArray<Received>
 }
 
-/** @param answer what it says to each request; everything was taken, unless given */
+interface Said {
+  readonly status?: number
+  readonly body?: unknown
+}
+
+/** @param answer what it says to each request, or to which one, from 0; everything was taken, unless given */
 export const collector = (
-  answer: { readonly status?: number; readonly body?: unknown } = {}
+  answer: Said | ((request: number) => Said) = {}
 ): Effect.Effect<Collector, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
@@ -33,8 +38,9 @@ export const collector = (
           request.on("end", () => {
             const { headers, method, url: path } = request
             received.push({ method, path, headers, text, body: JSON.parse(text) as ExportBody })
-            response.writeHead(answer.status ?? 200, { "content-type": "application/json", connection: "close" })
-            response.end(JSON.stringify(answer.body ?? {}))
+            const { body = {}, status = 200 } = typeof answer === "function" ? answer(received.length - 1) : answer
+            response.writeHead(status, { "content-type": "application/json", connection: "close" })
+            response.end(JSON.stringify(body))
           })
         })
         await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))

@@ -16,6 +16,7 @@ export interface EditableLine {
   phase: string | null
   // biome-ignore lint/suspicious/noExplicitAny: tests write whatever would be wrong.
   data: Record<string, any>
+  redacted?: Array<{ at: string; count: number; bytes: number; hmac: string }>
   prev: string
 }
 

@@ -28,6 +28,8 @@ export const bundled = Effect.fnUntraced(function* (name: string): Effect.fn.Ret
       bundle: true,
       platform: "node",
       format: "esm",
+      // A package in the older form asks for Node's own modules by itself.
+      banner: { js: 'import { createRequire } from "node:module"\nconst require = createRequire(import.meta.url)' },
       logLevel: "error"
     })
   )

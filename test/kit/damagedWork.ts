@@ -1,6 +1,8 @@
 /** Damage to what the trace says of calls, limits and the end. */
-import { data, drop, endAs, event, insertAfter, repeat, swap, terminal } from "./corrupt.ts"
+import { data, drop, endAs, event, insertAfter, type Lines, repeat, swap, terminal } from "./corrupt.ts"
 import { type Damage, edit, otherDigest } from "./damage.ts"
+
+const redactedIn = (lines: Lines, type: string) => event(lines, type).redacted![0]!
 
 const calls: ReadonlyArray<Damage> = [
   edit("T21", "one tool", "a call checked twice", (lines) => repeat(lines, "legality_checked")),
@@ -263,6 +265,21 @@ const words: ReadonlyArray<Damage> = [
   }),
   edit("T45", "tool calls in a turn", "another tool in call_skipped", (lines) => {
     data(lines, "call_skipped")["tool"] = "wait"
+  }),
+  edit("T64", "redacted", "a replacement more than there are marks", (lines) => {
+    redactedIn(lines, "run_started").count += 1
+  }),
+  edit("T64", "redacted", "a redacted field that is not there", (lines) => {
+    redactedIn(lines, "run_started").at = "/tasks"
+  }),
+  edit("T64", "redacted", "marks of a rule that the run does not have", (lines) => {
+    event(lines, "run_started").data["redact"] = ["other"]
+  }),
+  edit("T64", "redacted", "a field that is named twice", (lines) => {
+    event(lines, "run_started").redacted?.push(redactedIn(lines, "run_started"))
+  }),
+  edit("T42", "redacted", "a final text that reads like the turn's and was another", (lines) => {
+    redactedIn(lines, "run_completed").hmac = "0".repeat(64)
   }),
   edit("T46", "one tool", "an answer of another size", (lines) => {
     data(lines, "tool_execution_finished")["payload_bytes"] += 1

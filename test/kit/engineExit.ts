@@ -1,11 +1,11 @@
 /**
  * Run as a program, not imported: opens a model in a thread and leaves in one of several ways in one of several phases.
- * `engineExit.ts MODEL PHASE(load|prefill|decode|close) WAY(exit|error|SIGINT) DELAY_MILLIS`
+ * `engineExit.ts MODEL PHASE(load|prefill|decode|embed|close) WAY(exit|error|SIGINT) DELAY_MILLIS`
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { makeWorker } from "../../src/actors/Inference.ts"
+import { makeEmbedder, makeWorker } from "../../src/actors/Inference.ts"
 import { text } from "../../src/engine/Prompt.ts"
 
 const [modelPath = "", phase, way, delay] = process.argv.slice(2)
@@ -23,6 +23,14 @@ const leaveSoon = Effect.sync(() => {
 const program = Effect.scoped(
   Effect.gen(function* () {
     if (phase === "load") yield* Effect.forkChild(Effect.andThen(Effect.sleep(Number(delay)), leaveSoon))
+    if (phase === "embed") {
+      const { embed } = yield* makeEmbedder({ modelPath, threads: 1, gpu: false })
+      yield* embed(["abc"])
+      const texts = Array.from({ length: 20 }, () => "abcdfg ".repeat(570))
+      return yield* Effect.all([embed(texts), Effect.andThen(Effect.sleep(Number(delay)), leaveSoon)], {
+        concurrency: "unbounded"
+      })
+    }
     const worker = yield* makeWorker({ modelPath, threads: 1, gpu: false })
     // a load that was faster than the delay waits for it
     if (phase === "load") return yield* Effect.never

@@ -6,6 +6,11 @@
 export interface GgufRecipe {
   /** `llama`: plain attention. `qwen35`: three recurrent layers, then one of attention, so rollback needs checkpoints. */
   readonly arch?: "llama" | "qwen35"
+  /** What the file says about vectors: 1 mean, 2 the first token, 3 the last, 4 grades; and whether tokens see only what is before them. */
+  readonly pooling?: number
+  readonly causal?: boolean
+  /** An architecture that the file says and its tensors are not of: no such file can be loaded. */
+  readonly claims?: string
   readonly dim?: number
   readonly layers?: number
   readonly ff?: number
@@ -192,7 +197,7 @@ const body = (
   const head = dim / heads
   const number = (key: string, value: number): Entry => [`${arch}.${key}`, "u32", value]
   const entries: Array<Entry> = [
-    ["general.architecture", "text", arch],
+    ["general.architecture", "text", recipe.claims ?? arch],
     ["general.name", "text", `random ${arch}`],
     ["general.file_type", "u32", 1],
     number("context_length", ctx),
@@ -208,6 +213,8 @@ const body = (
     [`${arch}.attention.layer_norm_rms_epsilon`, "f32", 1e-5],
     [`${arch}.rope.freq_base`, "f32", 10000]
   ]
+  if (recipe.pooling !== undefined) entries.push(number("pooling_type", recipe.pooling))
+  if (recipe.causal !== undefined) entries.push([`${arch}.attention.causal`, "bool", recipe.causal])
   if (arch === "qwen35") entries.push(...recurrentEntries(head))
   const tensors: Array<Tensor> = [
     matrix("token_embd.weight", dim, vocabulary, 1),

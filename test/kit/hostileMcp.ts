@@ -114,14 +114,19 @@ const promised = (how: unknown): Message => {
 
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="
 
-const flood = (): void => {
-  const line = `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params: { data: "x".repeat(1000) } })}\n`
+/** Lines without end. */
+const pour = (line: () => string): void => {
   const more = (): void => {
-    while (write(line)) {}
+    while (write(line())) {}
     process.stdout.once("drain", more)
   }
   more()
 }
+
+const flood = (): void =>
+  pour(
+    () => `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params: { data: "x".repeat(1000) } })}\n`
+  )
 
 const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`
 
@@ -154,6 +159,8 @@ const call = (id: unknown, { arguments: args, name }: Message): unknown => {
       return send({ id, result: text("x".repeat(3_000_000)) })
     case "floods":
       return flood()
+    case "echoes":
+      return pour(() => `${JSON.stringify({ jsonrpc: "2.0", id: 999_999, result: text("x".repeat(1000)) })}\n`)
     case "nonsense":
       return send({ id, result: { content: [{ type: "hologram" }] } })
     case "deep":

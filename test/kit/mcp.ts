@@ -31,7 +31,12 @@ export const filesystem = (directory: string): McpServer => ({
 })
 
 /** Long enough on a busy machine; where a test waits for one of them to be over, it sets it. */
-export const patient: Partial<McpLimits> = { startMillis: 60_000, listMillis: 60_000, exitMillis: 500 }
+export const patient: Partial<McpLimits> = {
+  startMillis: 60_000,
+  listMillis: 60_000,
+  hearMillis: 60_000,
+  exitMillis: 500
+}
 
 /** Is there a process of this id? */
 export const lives = (pid: number): boolean => {

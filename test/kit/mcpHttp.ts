@@ -48,7 +48,8 @@ export interface Asked {
 
 const number = { type: "number" }
 
-const add = {
+/** The one tool of the official server. */
+export const add = {
   name: "add",
   description: "Adds.",
   inputSchema: { type: "object" as const, properties: { a: number, b: number }, required: ["a", "b"] },
@@ -59,9 +60,21 @@ const add = {
 export const official = Effect.fnUntraced(function* (json: boolean) {
   const asked: Asked = { headers: [], methods: [] }
   const sessions = new Map<string, StreamableHTTPServerTransport>()
+  const servers = new Set<OfficialServer>()
+  let tools: ReadonlyArray<typeof add> = [add]
+  /** Offers other tools from now on, and says so on the stream of each session. */
+  const change = (next: ReadonlyArray<typeof add>) =>
+    Effect.promise(async () => {
+      tools = next
+      for (const server of servers) await server.sendToolListChanged()
+    })
   const open = async () => {
-    const server = new OfficialServer({ name: "official", version: "1.0.0" }, { capabilities: { tools: {} } })
-    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [add] }))
+    const server = new OfficialServer(
+      { name: "official", version: "1.0.0" },
+      { capabilities: { tools: { listChanged: true } } }
+    )
+    servers.add(server)
+    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...tools] }))
     server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
       const { a, b } = params.arguments as { readonly a: number; readonly b: number }
       return { content: [{ type: "text", text: String(a + b) }], structuredContent: { sum: a + b } }
@@ -84,8 +97,22 @@ export const official = Effect.fnUntraced(function* (json: boolean) {
     await (known ?? (await open())).handleRequest(request, response, text === "" ? undefined : JSON.parse(text))
   }
   const url = yield* listening((request, response) => void handle(request, response))
-  return { url, asked, sessions }
+  return { url, asked, sessions, change }
 })
+
+/** A server that answers as `odd` does and whose own stream is what `get` makes of it. `onList`: it was asked for its tools. */
+export const streaming = (
+  get: RequestListener,
+  onList: () => void = () => {},
+  onAnswer: (message: unknown) => void = () => {}
+): Effect.Effect<string, never, Scope.Scope> =>
+  listening(async (request, response) => {
+    if (request.method !== "POST") return get(request, response)
+    const message = JSON.parse((await bodyOf(request)) || "{}") as Record<string, unknown>
+    if (message["method"] === undefined) onAnswer(message)
+    if (message["method"] === "tools/list") onList()
+    usual(message, response)
+  })
 
 export type Handler = (message: Readonly<Record<string, unknown>>, response: ServerResponse) => void
 
@@ -94,16 +121,20 @@ export const odd = (method: string, handler: Handler): Effect.Effect<string, nev
   listening(async (request, response) => {
     const message = JSON.parse((await bodyOf(request)) || "{}") as Record<string, unknown>
     if (message["method"] === method) return handler(message, response)
-    if (message["id"] === undefined) return void response.writeHead(202).end()
-    const tools = [{ name: "t", inputSchema: { type: "object" } }]
-    const serverInfo = { name: "odd", version: "1" }
-    const results: Readonly<Record<string, unknown>> = {
-      initialize: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo },
-      "tools/list": { tools },
-      "tools/call": { content: [] }
-    }
-    reply(response, message["id"], results[String(message["method"])])
+    usual(message, response)
   })
+
+const usual: Handler = (message, response) => {
+  if (message["id"] === undefined || message["method"] === undefined) return void response.writeHead(202).end()
+  const tools = [{ name: "t", inputSchema: { type: "object" } }]
+  const serverInfo = { name: "odd", version: "1" }
+  const results: Readonly<Record<string, unknown>> = {
+    initialize: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo },
+    "tools/list": { tools },
+    "tools/call": { content: [] }
+  }
+  reply(response, message["id"], results[String(message["method"])])
+}
 
 export const reply = (response: ServerResponse, id: unknown, result: unknown): void => {
   response.writeHead(200, { "content-type": "application/json" })

@@ -1,4 +1,5 @@
 /** Takes a report apart far enough to see whether anything but the report itself made markup of it. */
+import { gunzipSync } from "node:zlib"
 import { script } from "../../src/effects/trace/report/Script.ts"
 import { style } from "../../src/effects/trace/report/Style.ts"
 
@@ -6,7 +7,7 @@ const elements =
   "html head meta title style body a header h1 h2 h3 h4 h5 nav ul li main section article div p span strong dl dt dd details summary pre code table thead tbody tr th td form label input select option button svg g defs pattern rect line text footer script"
 
 const attributes =
-  "lang charset http-equiv content name class href id aria-labelledby aria-label aria-hidden role tabindex width height x y rx x1 x2 y1 y2 patternUnits patternTransform data-lane scope for type autocomplete spellcheck value"
+  "min inputmode data-to lang charset http-equiv content name class href id aria-labelledby aria-label aria-hidden role tabindex width height x y rx x1 x2 y1 y2 patternUnits patternTransform data-lane scope for type autocomplete spellcheck value"
 
 const known = new Set(elements.split(" "))
 const allowed = new Set(attributes.split(" "))
@@ -23,6 +24,14 @@ export const foreign = (page: string): ReadonlyArray<string> => {
       found.push(`<${part.slice(0, 60)}`)
       continue
     }
+    // A script beside the page's own holds data, and nothing else.
+    if (
+      tag[2] === "script" &&
+      tag[1] === "" &&
+      !/^script type="application\/gzip" class="pack">[A-Za-z0-9+/=]+$/.test(part)
+    ) {
+      found.push(`<${part.slice(0, 60)}`)
+    }
     for (const [, name, value] of tag[3]!.matchAll(/\s+([A-Za-z0-9-]+)(?:="([^"]*)")?/g)) {
       const fits = value === undefined ? bare.has(name!) : allowed.has(name!)
       if (!fits || (name === "href" && !/^#[a-z0-9-]+$/.test(value!))) found.push(`${tag[2]} ${name}="${value}"`)
@@ -30,6 +39,12 @@ export const foreign = (page: string): ReadonlyArray<string> => {
   }
   return found
 }
+
+/** The lines that are packed for the page's script. */
+export const unpacked = (page: string): ReadonlyArray<string> =>
+  [...page.matchAll(/class="pack">([^<]+)</g)].flatMap(([, block]) =>
+    gunzipSync(Buffer.from(block!, "base64")).toString().split("\n")
+  )
 
 /** Characters that would act instead of being read. */
 export const invisible =

@@ -22,5 +22,10 @@ export const rekeyed = (text: string, runId = "run-9"): string =>
       (_, hmac: string) => `"hmac":"${createHash("sha256").update(`${runId} ${hmac}`).digest("hex")}"`
     )
 
+const fixture = (name: string): string => readFileSync(join(import.meta.dirname, "../fixtures", name), "utf8")
+
 /** A trace of the predecessor, written after the description of its schema. */
-export const emberText: string = readFileSync(join(import.meta.dirname, "../fixtures/ember-trace.jsonl"), "utf8")
+export const emberText: string = fixture("ember-trace.jsonl")
+
+/** Another one, recorded without content, in which nearly everything goes wrong. */
+export const emberRough: string = fixture("ember-trace-rough.jsonl")

@@ -11,7 +11,7 @@ import { ToolContext } from "../../src/tools/ToolContext.ts"
 import { ToolError } from "../../src/tools/ToolError.ts"
 import { acts } from "./contracts.ts"
 
-const Add = Tool.make("add", {
+export const Add = Tool.make("add", {
   description: "Adds two numbers.",
   parameters: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),
   success: Schema.Finite
@@ -53,13 +53,13 @@ const SlowSend = acts(
   })
 )
 
-const Wait = Tool.make("wait", {
+export const Wait = Tool.make("wait", {
   description: "Waits.",
   parameters: Schema.Struct({ millis: Schema.Finite }),
   success: Schema.Finite
 }).annotate(Contract.Risk, "read")
 
-const Poll = Tool.make("poll", {
+export const Poll = Tool.make("poll", {
   description: "Asks whether it is done.",
   parameters: Schema.Struct({}),
   success: Schema.String
@@ -67,7 +67,7 @@ const Poll = Tool.make("poll", {
   .annotate(Contract.Risk, "read")
   .annotate(Contract.Polling, true)
 
-const Long = Tool.make("long", {
+export const Long = Tool.make("long", {
   description: "Returns a long text.",
   parameters: Schema.Struct({ length: Schema.Finite }),
   success: Schema.String
@@ -79,7 +79,7 @@ const Broken = Tool.make("broken", {
   success: Schema.String
 }).annotate(Contract.Risk, "read")
 
-const Ask = Tool.make("clarify", {
+export const Ask = Tool.make("clarify", {
   description: "Ask the user for missing information.",
   parameters: Schema.Struct({ question: Schema.String }),
   success: Schema.String

@@ -115,6 +115,13 @@ export const good = {
   "token events": run([add(1), { text: ["It ", "is ", "2."] }], { trace: { content: true, tokenEvents: true } }),
   "token events, no content": run([{ text: ["It ", "is ", "2."] }], { trace: { content: false, tokenEvents: true } }),
   "final answer": run(["Hello."]),
+  redacted: run(
+    [call("add", { a: "Sq9-1" }), calls(["save", { name: "Sq9.txt", content: "x" }], ["Sq9-2", {}]), add(1), "Sq9-3"],
+    {
+      task: "Sq9-4",
+      trace: { content: true, redact: [{ name: "secret", pattern: "Sq9(?:-\\d)?" }] }
+    }
+  ),
   "three turns": run([add(1), add(2), "done"]),
   "two calls": run([calls(["add", { a: 1, b: 1 }], ["add", { a: 2, b: 2 }]), "ok"]),
   "parallel reads": run([calls(["wait", { millis: 0 }], ["add", { a: 2, b: 2 }]), "ok"], { calls: "parallel" }),

@@ -152,6 +152,25 @@ describe("parametersOf", () => {
     assert.deepStrictEqual(parametersOf(Schema.Struct({ n: Schema.Int })).properties, { n: { type: "integer" } })
   })
 
+  it("shows the fields of a class, also of one that holds itself", () => {
+    class Item extends Schema.Class<Item>("Item")({ id: Schema.Int }) {}
+    assert.deepStrictEqual(parametersOf(Item), {
+      type: "object",
+      properties: { id: { type: "integer" } },
+      required: ["id"]
+    })
+    interface Tree {
+      readonly kids: ReadonlyArray<Tree>
+    }
+    class Node extends Schema.Class<Node>("Node")({
+      kids: Schema.Array(Schema.suspend((): Schema.Codec<Tree> => Node as unknown as Schema.Codec<Tree>))
+    }) {}
+    const { $defs, properties } = parametersOf(Node)
+    const [name, definition] = Object.entries($defs as JsonObject)[0]!
+    assert.deepStrictEqual(properties, { kids: { type: "array", items: { $ref: `#/$defs/${name}` } } })
+    assert.deepStrictEqual((definition as JsonObject)["properties"], properties)
+  })
+
   it("writes named schemas out where they stand and keeps the recursive ones as definitions", () => {
     const Name = Schema.String.annotate({ identifier: "Name" })
     assert.deepStrictEqual(parametersOf(Schema.Struct({ a: Name, b: Name })).properties, {

@@ -69,6 +69,19 @@ describe("WorkerFrame", () => {
     for (const json of replies) {
       assert.throws(() => decodeReply({ json: JSON.parse(json), data: new Uint8Array() }), /no reply/, json)
     }
+    const nested = "[".repeat(20_000) + "]".repeat(20_000)
+    const longer: ReadonlyArray<string> = [
+      `{"id":1,"outcome":{"_tag":"Succeeded","result":${nested},"millis":1},"artifacts":[],"staged":[]}`,
+      `{"id":1,"outcome":{"_tag":"Failed","kind":"not_found","errors":[{"path":"","reason":"${"y".repeat(2_000_000)}"}],"effect":"none","millis":1},"artifacts":[]}`,
+      `{"id":1,"outcome":{"_tag":"Failed","kind":"not_found","errors":[{"path":"","reason":"","more":${nested}}],"effect":"none","millis":1},"artifacts":[]}`
+    ]
+    for (const json of longer) {
+      assert.throws(
+        () => decodeReply({ json: JSON.parse(json), data: new Uint8Array() }),
+        /no reply/,
+        json.slice(0, 90)
+      )
+    }
     const noise = new FrameReader(1_000)
     assert.throws(() => noise.push(encodeFrame("x").fill(0x7b, 8)))
   })

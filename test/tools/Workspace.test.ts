@@ -181,3 +181,25 @@ describe("Workspace.list", () => {
     })
   )
 })
+
+describe("Workspace.leavesBy", () => {
+  // A pattern that tries every way to part them would not come back.
+  it.effect("reads a path of any number of slashes", () =>
+    Effect.gen(function* () {
+      const { root } = yield* scene
+      assert.isUndefined(Workspace.leavesBy(root, `sub${"/".repeat(3000)}x`))
+      assert.isUndefined(Workspace.leavesBy(root, `sub${"/.".repeat(1500)}x`.slice(0, 3000)))
+      assert.isString(Workspace.leavesBy(root, `${"/".repeat(3000)}x`))
+    })
+  )
+
+  it.effect("takes a directory for as good as a file, whatever is written behind it", () =>
+    Effect.gen(function* () {
+      const { root } = yield* scene
+      for (const path of ["", ".", "./", "sub", "sub/", "sub//", "sub/.", "sub/./", "sub//.//.", "./sub/"])
+        assert.isUndefined(Workspace.leavesBy(root, path), path)
+      for (const path of ["/", "//", "/.", "..", "../", "sub/..", "sub/../..", "..//."])
+        assert.isString(Workspace.leavesBy(root, path), path)
+    })
+  )
+})

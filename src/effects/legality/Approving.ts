@@ -10,9 +10,8 @@ import { canonical } from "../../tools/JsonText.ts"
 import type { RegisteredTool, ValidatedArguments } from "../../tools/Registry.ts"
 import { type Decided, decidedBy } from "../Policy.ts"
 import { type CallRecord, nowMillis, type RunContext } from "../RunContext.ts"
+import { amountForTrace } from "./Choice.ts"
 import { look } from "./ContractTerms.ts"
-
-const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
 
 /** What would change, for whoever decides. Being unable to say is said too. */
 const previewOf = Effect.fnUntraced(function* (run: RunContext, tool: RegisteredTool, args: ValidatedArguments) {
@@ -32,7 +31,7 @@ export const ask = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Pick<Decided, "decision" | "reason">, TraceError> {
   const { contract } = tool
   const digest = hash("sha256", canonical([tool.name, args.raw]))
-  const about = { call: record.callId, tool: tool.name, digest: run.trace.digest(digest) }
+  const about = { call: record.callId, tool: tool.name, digest: run.trace.digest(digest, args.raw) }
   const { cost, hazard } = record.prices ?? { cost: 0, hazard: 0 }
   const { evidence, reversible, risk } = contract
   const { approver } = run.settings
@@ -42,8 +41,9 @@ export const ask = Effect.fnUntraced(function* (
     type: "approval_requested",
     step,
     phase: "approve",
-    data: { ...about, cost: finite(cost), hazard: finite(hazard), reversible, evidence }
+    data: { ...about, cost: amountForTrace(cost), hazard: amountForTrace(hazard), reversible, evidence }
   })
+  run.emit({ _tag: "ApprovalRequested", callId: record.callId, tool: tool.name })
   const preview = yield* previewOf(run, tool, args)
   const answer = yield* approver.decide({
     runId: run.effectRunId,
@@ -64,6 +64,7 @@ export const ask = Effect.fnUntraced(function* (
   if (decision === "allow") record.approvedAt = nowMillis(run.clock)
   const data = { ...about, decision, by }
   yield* run.trace.append({ type: "approval_decided", step, phase: "approve", data })
+  run.emit({ _tag: "ApprovalDecided", callId: record.callId, tool: tool.name, decision, by })
   return { decision, ...(reason === undefined ? {} : { reason }) }
 })
 

@@ -5,22 +5,30 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { RegisteredTool, ValidatedArguments } from "../../tools/Registry.ts"
-import { type GovernorFault, gate, type Scored, standard, weigh } from "../Governor.ts"
-import { gatesOf } from "../Profile.ts"
+import type { Gates } from "../Gates.ts"
+import { type Governor, type GovernorFault, gate, type Scored, standard, weigh } from "../Governor.ts"
+import { riskWeightOf } from "../Profile.ts"
 import type { CallRecord, RunContext } from "../RunContext.ts"
 import { prices } from "./ContractTerms.ts"
 import { type Refusal, refusal } from "./Refusal.ts"
 
-const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
+/** JSON has no number for what is forbidden. */
+export const amountForTrace = (value: number): number | null => (Number.isFinite(value) ? value : null)
+
+/** The run's governor, with risk weighing what it weighs in this kind of task. */
+export const governorFor = ({ governor, profile }: Gates): Governor => ({
+  ...governor,
+  weights: { ...governor.weights, risk: governor.weights.risk * riskWeightOf(profile) }
+})
 
 export const scoredForTrace = ({ cost, id, kind, legal, risk, score, value }: Scored) => ({
   id,
   kind,
   legal,
   value,
-  cost: finite(cost),
-  risk: finite(risk),
-  score: finite(score)
+  cost: amountForTrace(cost),
+  risk: amountForTrace(risk),
+  score: amountForTrace(score)
 })
 
 /** Tools that only look: what could be done instead of acting. */
@@ -39,10 +47,8 @@ export const notWorthIt = Effect.fnUntraced(function* (
   if (Result.isFailure(priced)) return refusal("contract_fault", "governor", priced.failure.fault)
   const { cost, hazard } = priced.success
   record.prices = { cost, hazard }
-  const { governor, profile } = run.settings.gates
-  if (governor === standard && cost === 0 && hazard === 0) return undefined
-  const { riskWeight } = gatesOf(profile, tool.contract)
-  const weighted = { ...governor, weights: { ...governor.weights, risk: governor.weights.risk * riskWeight } }
+  if (run.settings.gates.governor === standard && cost === 0 && hazard === 0) return undefined
+  const governor = governorFor(run.settings.gates)
   const call = { tool: tool.name, arguments: structuredClone(args.effective) }
   const proposal = { id: record.callId, order: 0, kind: "proposal", legal: true, cost, risk: hazard, call } as const
   const probe = tool.contract.risk !== "read" && canObserve(run) ? { cost: 0, risk: 0, legal: true } : undefined
@@ -52,7 +58,7 @@ export const notWorthIt = Effect.fnUntraced(function* (
     toolCalls: run.budget.toolCalls,
     candidates: gate(proposal, probe)
   }
-  const weighed = yield* Effect.result(weigh(weighted, situation))
+  const weighed = yield* Effect.result(weigh(governor, situation))
   if (Result.isFailure(weighed)) return faulty(weighed.failure)
   const { chosen, scored } = weighed.success
   run.trace.note({
@@ -62,7 +68,7 @@ export const notWorthIt = Effect.fnUntraced(function* (
     data: {
       call: record.callId,
       governor: governor.name,
-      weights: weighted.weights,
+      weights: governor.weights,
       candidates: scored.map(scoredForTrace),
       chosen: chosen?.id ?? null
     }

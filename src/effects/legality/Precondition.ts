@@ -5,7 +5,7 @@ import type { EventData } from "../../actors/TraceEvent.ts"
 import type { RegisteredTool, ValidatedArguments } from "../../tools/Registry.ts"
 import type { CallRecord, RunContext } from "../RunContext.ts"
 import { look } from "./ContractTerms.ts"
-import type { Refusal } from "./Refusal.ts"
+import { type Refusal, refusal } from "./Refusal.ts"
 
 /** Nothing if it holds. A look that could not be taken is a requirement that is not known to hold. */
 export const unmet = Effect.fnUntraced(function* (
@@ -17,9 +17,7 @@ export const unmet = Effect.fnUntraced(function* (
   if (pre === undefined) return undefined
   const found = yield* look("precondition", () => pre(args), run.settings.tools)
   if (Result.isFailure(found)) {
-    if ("fault" in found.failure) {
-      return { kind: "contract_fault", stage: "precondition", errors: [{ path: "", reason: found.failure.fault }] }
-    }
+    if ("fault" in found.failure) return refusal("contract_fault", "precondition", found.failure.fault)
     const { message, path } = found.failure
     return { kind: "precondition_failed", stage: "precondition", errors: [{ path, reason: message }] }
   }
@@ -41,12 +39,12 @@ export const unmetAfter = Effect.fnUntraced(function* (
 ) {
   const { arguments: args, tool } = record
   if (tool?.terms.pre === undefined || args === undefined) return undefined
-  const refusal = yield* unmet(run, tool, args)
+  const failed = yield* unmet(run, tool, args)
   run.trace.note({
     type: "precondition_checked",
     step,
     phase: "validate",
-    data: { call: record.callId, tool: tool.name, pre: refusal === undefined ? "pass" : "fail", after }
+    data: { call: record.callId, tool: tool.name, pre: failed === undefined ? "pass" : "fail", after }
   })
-  return refusal
+  return failed
 })

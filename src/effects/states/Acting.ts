@@ -5,7 +5,7 @@ import type { TraceError } from "../../actors/TraceWriter.ts"
 import { detect, fingerprint } from "../LoopDetection.ts"
 import { performAdmitted } from "../Permitting.ts"
 import { type CallRecord, type RunContext, wallLeft } from "../RunContext.ts"
-import { committing, type State, type Stop } from "../State.ts"
+import { acting as actingState, committing, type State, type Stop } from "../State.ts"
 
 /** The next calls to perform together: one, or under `parallel` all reads up to the next call that is not one. */
 const nextBatch = (run: RunContext, waiting: ReadonlyArray<CallRecord>): ReadonlyArray<CallRecord> => {
@@ -52,6 +52,9 @@ export const acting = Effect.fnUntraced(function* (
       if (stop !== undefined) return committing(turn, stop)
     }
     waiting = waiting.slice(batch.length)
+    if (run.watch === undefined || waiting.length === 0) continue
+    const objection = yield* Effect.uninterruptible(run.watch(run, "Acting", actingState(turn)))
+    if (objection !== undefined) return committing(turn, objection)
   }
   return committing(turn)
 })

@@ -71,9 +71,8 @@ const onlyTried = (run: RunContext, tool: RegisteredTool): boolean =>
   run.settings.gates.dryRun && tool.contract.risk !== "read"
 
 /** Is somebody asked? A call that does again what was refused always is, whatever its own risk. */
-const mustAsk = (run: RunContext, record: CallRecord, tool: RegisteredTool): boolean =>
-  gatesOf(run.settings.gates.profile, tool.contract).approve ||
-  (record.followsRefusal === true && tool.contract.risk !== "read")
+const mustAsk = (run: RunContext, record: CallRecord, { contract }: RegisteredTool): boolean =>
+  contract.risk !== "read" && (record.followsRefusal === true || gatesOf(run.settings.gates.profile, contract).approve)
 
 const validated = (run: RunContext, record: CallRecord, tool: RegisteredTool, args: ValidatedArguments, step: string) =>
   run.trace.note({

@@ -14,9 +14,11 @@ import { opensReasoning } from "../../engine/codecs/Thinking.ts"
 import { EngineError } from "../../engine/EngineError.ts"
 import type { EndReason, GenerationEvent, TurnUsage } from "../../engine/Generation.ts"
 import type { Segment, Span } from "../../engine/Prompt.ts"
+import { Meter } from "../Meter.ts"
 import {
   type CallRecord,
   closingOf,
+  heardBy,
   nowMillis,
   type OpenTurn,
   openingOptions,
@@ -26,6 +28,7 @@ import {
 } from "../RunContext.ts"
 import { sampleTurns } from "../Sampling.ts"
 import { admitting, committing, done, type State } from "../State.ts"
+import { proseAfter } from "../Transcript.ts"
 import { TurnReader } from "../TurnReader.ts"
 import { requestOf } from "../TurnRequest.ts"
 
@@ -55,6 +58,7 @@ const stream = Effect.fnUntraced(function* (
   let finished: Finished | undefined
   const committed_len = yield* run.session.context.length
   if (attempt === 0) run.budget.turns++
+  run.budget.generations++
   yield* run.trace.append({
     type: "model_call_started",
     step,
@@ -67,6 +71,7 @@ const stream = Effect.fnUntraced(function* (
       constrained: request.grammar !== undefined
     }
   })
+  const meter = new Meter(run, turn)
   const receive = (event: GenerationEvent): Effect.Effect<void, TraceError> => {
     if (event._tag === "Prefill") {
       run.emit(event)
@@ -79,9 +84,12 @@ const stream = Effect.fnUntraced(function* (
     }
     run.point = "generation"
     reader.push(event.text, event.tokens)
+    meter.push(event.tokens.length)
     if (!run.trace.options.tokenEvents) return Effect.void
     const count = event.tokens.length
-    const data = run.trace.options.content ? { count, ids: event.tokens, text: event.text } : { count }
+    // Pieces spell what no rule would find in any of them.
+    const spelled = run.trace.options.content && run.trace.options.redact === undefined
+    const data = spelled ? { count, ids: event.tokens, text: event.text } : { count }
     return run.trace.append({ type: "generation_token", step, phase: "decode", data })
   }
   yield* Stream.runForEach(run.session.context.turn(opening, request), receive)
@@ -91,6 +99,10 @@ const stream = Effect.fnUntraced(function* (
   return finished
 })
 
+/** After the last of the text, so that whoever shows both has them in order. */
+const generated = ({ emit }: RunContext, turn: number, { usage }: Finished): void =>
+  emit({ _tag: "Generated", turn, tokens: usage.outputTokens, millis: usage.decodeMillis, ended: true })
+
 const finishedEvent = (
   run: RunContext,
   turn: number,
@@ -99,6 +111,7 @@ const finishedEvent = (
 ): TraceInput => {
   run.budget.outputTokens += usage.outputTokens
   run.budget.prefillTokens += usage.prefillTokens
+  run.budget.engineMillis += usage.prefillMillis + usage.decodeMillis
   const data: EventData<"model_call_finished"> = {
     turn,
     attempt,
@@ -126,12 +139,15 @@ const speculate = Effect.fnUntraced(function* (run: RunContext, turn: number, re
   run.sampled = yield* sampleTurns(run, turn, opening)
   const first = yield* stream(run, turn, 0, opening, reader)
   const action = reader.end(first.reason)
+  generated(run, turn, first)
   const size = first.reason === "length" ? yield* run.session.context.measure(opening) : 0
   if (!(yield* mayContinue(run, action, first, size))) return { action, last: first }
   yield* run.trace.append(finishedEvent(run, turn, first, reader.raw))
   reader.reopen()
   const last = yield* stream(run, turn, 1, [], reader)
-  return { action: reader.end(last.reason), last }
+  const whole = reader.end(last.reason)
+  generated(run, turn, last)
+  return { action: whole, last }
 })
 
 const reasonOf = (run: RunContext, cause: Cause.Cause<EngineError | TraceError | LedgerError>) => {
@@ -200,6 +216,7 @@ const record = (run: RunContext, turn: number, reader: TurnReader, concluded: Co
       role === "assistant_tool_call" ? "calls" : (role.slice("assistant_".length) as "final" | "malformed" | "partial"),
     raw: reader.raw,
     content: action._tag === "FinalText" ? action.text : action._tag === "ToolCalls" ? action.textBefore : reader.raw,
+    ...proseAfter(action),
     ...(action.reasoning === undefined ? {} : { reasoning: action.reasoning }),
     calls: calls.map(({ arguments: args, id, name }) => ({
       name,
@@ -272,9 +289,10 @@ const generate = Effect.fnUntraced(function* (run: RunContext, turn: number, res
   run.point = "prefill"
   const before = nowMillis(run.clock)
   const turnsBefore = run.budget.turns
-  const { codec, registry } = run.session
+  const { codec } = run.session
   const reasoningOpen = opensReasoning(codec, openingOptions(run))
-  const reader = new TurnReader(turn, () => codec.parser({ tools: registry.specs, reasoningOpen }), run.emit)
+  const tools = heardBy(run.session)
+  const reader = new TurnReader(turn, () => codec.parser({ tools, reasoningOpen }), run.emit)
   const concluded = yield* restore(speculate(run, turn, reader)).pipe(
     Effect.flatMap((spoken) =>
       Effect.map(

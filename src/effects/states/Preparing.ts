@@ -25,7 +25,8 @@ const evaluate = (
 ): Effect.Effect<void, EngineError | TraceError> =>
   Effect.uninterruptibleMask((restore) => {
     const before = nowMillis(run.clock)
-    const commit = Effect.andThen(run.trace.flush, restore(run.session.context.commit(segments)))
+    const told = (done: number, total: number) => run.emit({ _tag: "Prefill", done, total })
+    const commit = Effect.andThen(run.trace.flush, restore(run.session.context.commit(segments, told)))
     return Effect.map(commit, (span) => {
       run.budget.modelMillis += nowMillis(run.clock) - before
       run.budget.prefillTokens += span.end - span.start
@@ -139,10 +140,12 @@ export const preparing = Effect.fnUntraced(function* (
   run.point = "prefill"
   if (run.past !== undefined) {
     yield* restore(run, run.past.past, run.past.answer)
+    const { conversation } = run.past.past
     run.past = undefined
     const last = run.session.transcript.entries.at(-1)
     // The answer was there; only the end of the record was missing.
-    if (last?.kind === "assistant" && last.turn === "final") return done({ _tag: "Completed", text: last.content })
+    if (conversation !== true && last?.kind === "assistant" && last.turn === "final")
+      return done({ _tag: "Completed", text: last.content })
   }
   if (run.session.owed !== undefined) yield* evaluateOwed(run, run.session.owed)
   if (!run.session.opened) yield* evaluateSystem(run)

@@ -26,6 +26,7 @@ import { Approval } from "../Policy.ts"
 import { type Control, execute, type RunOptions } from "../Run.ts"
 import type { Session } from "../RunContext.ts"
 import { open } from "../Session.ts"
+import { redactedReason } from "./Concealed.ts"
 import { clockOf, gatesOf } from "./ReplayGates.ts"
 import { ledger } from "./ReplayLedger.ts"
 import { playback } from "./ReplayModel.ts"
@@ -69,6 +70,8 @@ interface Recording {
   readonly identity: ModelIdentity
   readonly options: RunOptions
   readonly limits: Limits
+  /** Redaction rules that were in force and found nothing, by name. */
+  readonly redact: ReadonlyArray<string> | undefined
   /** The run that it continued, with the user's answer if that one asked. */
   readonly past: Control["past"]
 }
@@ -87,7 +90,7 @@ const takeApart = (
   provenance: TraceRecord,
   records: ReadonlyArray<TraceRecord>
 ): Omit<Recording, "past"> => {
-  const { calls, limits, task } = started.data
+  const { calls, limits, redact, task } = started.data
   const { codec, codec_reason, gates, model, policy, profile, sampling, system } = provenance.data
   const { constrained = false, thinking } = (profile ?? {}) as {
     readonly thinking?: boolean | null
@@ -103,6 +106,7 @@ const takeApart = (
     gates,
     identity: model as ModelIdentity,
     limits: limitsOf(limits),
+    redact: Array.isArray(redact) ? redact.map(String) : undefined,
     options: {
       limits: limitsOf(limits),
       calls: calls as never,
@@ -147,6 +151,13 @@ const read = (records: ReadonlyArray<TraceRecord>, replaying: ReplayOptions): Ef
   if (started.data["content"] !== true) {
     return refuse("the trace holds no content; only a run recorded with --trace-content can be replayed")
   }
+  const redacted = redactedReason(records)
+  if (redacted !== undefined) return refuse(redacted)
+  if (records.some(({ data, event_type: type }) => type === "generation_token" && data["ids"] === undefined)) {
+    return refuse(
+      "redaction rules were in force, under which token events only count; without token events it could be replayed"
+    )
+  }
   if (provenance?.event_type !== "provenance") return refuse("the trace does not say what the run was made of")
   if (records.some(({ run_id: id }) => id !== started.run_id)) return refuse("the trace holds more than one run")
   if (started.data["committed_len"] !== 0) {
@@ -178,8 +189,15 @@ const trace = (tape: Tape, options: TraceOptions): RunTrace => ({
   length: () => tape.compared,
   text: identical,
   json: identical,
-  digest: identical
+  digest: identical,
+  redactions: () => 0
 })
+
+/** What found nothing finds nothing again. */
+const foundNothing = (names: ReadonlyArray<string> | undefined): Pick<TraceOptions, "redact"> =>
+  names === undefined
+    ? {}
+    : { redact: { names, text: (value) => ({ value, count: 0 }), json: (value) => ({ value, count: 0 }) } }
 
 const controlOf = (tape: Tape, past: Control["past"]): Control => ({
   emit: () => {},
@@ -191,7 +209,7 @@ const controlOf = (tape: Tape, past: Control["past"]): Control => ({
 
 /** The run again, against the tape. */
 const again = Effect.fnUntraced(function* (recording: Recording, tape: Tape, tools: Registry) {
-  const { codec, codecReason, gates, identity, limits, past, policy, runId, system, task } = recording
+  const { codec, codecReason, gates, identity, limits, past, policy, redact, runId, system, task } = recording
   const options = { ...recording.options, gates: gatesOf(tape, gates) }
   const named = { tools: recorded(tape, tools), codec, ...(system === "" ? {} : { system }) }
   const opened: Session = yield* open(named).pipe(
@@ -207,7 +225,12 @@ const again = Effect.fnUntraced(function* (recording: Recording, tape: Tape, too
     Context.add(ArtifactStore.ArtifactStore, ReplayTools.artifacts(tape, published, memory)),
     Context.add(EffectLedger, ledger(tape)),
     Context.add(Ids, Ids.of({ run: Effect.succeed(runId) })),
-    Context.add(TraceWriter, TraceWriter.of({ open: (_runId, options) => Effect.succeed(trace(tape, options)) })),
+    Context.add(
+      TraceWriter,
+      TraceWriter.of({
+        open: (_runId, options) => Effect.succeed(trace(tape, { ...options, ...foundNothing(redact) }))
+      })
+    ),
     Context.add(Approval, ReplayTools.approver(tape, policy)),
     Context.add(Clock.Clock, clockOf(tape, tools))
   )

@@ -19,8 +19,11 @@ export interface ReplayCallsOptions {
   readonly settings: ToolSettings
   /** May calls of this tool be executed again? Default: if it only reads. */
   readonly mayRun?: (tool: RegisteredTool) => boolean
-  /** Why calls of this tool cannot be compared here, for example because they read what is not there. */
-  readonly lacks?: (tool: RegisteredTool) => string | undefined
+  /**
+   * Why a call cannot be compared here, for example because it reads what is not there. Asked directly before the call is
+   * executed, so what is there may be put in place.
+   */
+  readonly lacks?: (tool: RegisteredTool, call: TraceCall) => string | undefined
   /** Why an outcome that is not the recorded one says nothing, for example because what it needed is not there. */
   readonly unanswered?: (outcome: ToolOutcome) => string | undefined
   /** Time for one call in milliseconds, at most what it had when it was recorded. Default 60 000. */
@@ -75,6 +78,9 @@ interface Prepared {
   readonly deadlineMillis: number
 }
 
+/** Events whose content an execution is made of or held against. */
+const compared: ReadonlySet<string> = new Set(["tool_call_validated", "tool_execution_finished", "artifact_written"])
+
 const skip = (reason: string) => Result.fail(reason)
 
 /** What is needed to execute a call again, or why it cannot be. */
@@ -91,7 +97,10 @@ const prepare = (call: TraceCall, run: TraceRun, options: ReplayCallsOptions): R
   const args = eventOf(call, "tool_call_validated")?.data["arguments"] as Json | undefined
   if (args === undefined) return skip("its arguments are not on record")
   if (!run.content) return skip("its arguments were recorded without content")
-  const lacks = options.lacks?.(tool)
+  if (call.events.some((event) => compared.has(event.event_type) && event.redacted !== undefined)) {
+    return skip("its arguments or its result were redacted")
+  }
+  const lacks = options.lacks?.(tool, call)
   if (lacks !== undefined) return skip(lacks)
   const recorded = eventOf(call, "tool_execution_started")?.data["deadline_ms"]
   const deadlineMillis = Math.min(

@@ -3,10 +3,11 @@
  * part. Times, and what only names a run, are left out (the lists below); everything else counts.
  */
 
+import { concealed } from "./Concealed.ts"
 import { emberSchema } from "./EmberTrace.ts"
 import { leftOutOfData } from "./TraceCompare.ts"
 import type { TraceRecord } from "./TraceReader.ts"
-import { eventOf, fateOf, type TraceCall, type TraceRun } from "./TraceRun.ts"
+import { eventOf, fateOf, type TraceCall, type TraceRun, takeApart } from "./TraceRun.ts"
 import { type Apart, apart, sha256 } from "./TraceValues.ts"
 
 /** What is compared, in the order it is shown. */
@@ -102,7 +103,9 @@ const reason = (record: TraceRecord, path: string): string => {
     case "message_committed":
       return `the ${String(data["role"])} message is another one`
     case "session_state_changed":
-      return "the context holds another number of tokens"
+      return data["role"] === "system"
+        ? "the system message takes another number of tokens: its text, the tools or the codec are others"
+        : "the context holds another number of tokens"
     case "model_call_started":
       return `the model was asked in another state${inTurn(record)}`
     case "model_call_finished":
@@ -332,8 +335,13 @@ const notesOf = (a: TraceRun, b: TraceRun, findings: ReadonlyArray<Finding>, mix
   ]
 }
 
+/** Marks that are alike may stand for texts that are not: what was redacted is compared as what was left out. */
+const unmarked = (run: TraceRun): TraceRun =>
+  run.records.some(({ redacted }) => redacted !== undefined) ? takeApart(run.records.map(concealed)) : run
+
 /** Compares two runs. */
-export const diff = (a: TraceRun, b: TraceRun): Diff => {
+export const diff = (first: TraceRun, second: TraceRun): Diff => {
+  const [a, b] = [unmarked(first), unmarked(second)]
   const mixed = a.schema !== b.schema
   const sameKey = a.runId === b.runId && a.schema !== emberSchema
   const compare: Compare = (path, left, right, levels = 0) =>

@@ -33,6 +33,8 @@ export interface RunStats {
   readonly rejections: Counts
   /** Failed attempts of all kinds by their class, from the closed table; those of traces that name none are not counted. */
   readonly classes: Counts
+  /** Of the calls that ran, as their contracts price them, in units of value. `undefined`: no price is on record. */
+  readonly cost: number | undefined
   /** What a failed run failed of. */
   readonly failedOf: string | undefined
   readonly unreadable: number
@@ -47,6 +49,28 @@ const count = (counts: Record<string, number>, name: unknown): void => {
 
 const bare = (): Record<string, number> => Object.create(null) as Record<string, number>
 
+/**
+ * What the calls that ran cost: the price a call was weighed with, else the one somebody was asked with. A call without either
+ * has none on record, and one that is infinitely dear does not run. Another try of a call is no other call.
+ */
+class Costs {
+  readonly #priced = new Map<string, number>()
+  total: number | undefined
+
+  readonly see = ({ data, event_type: type }: TraceRecord): void => {
+    const call = String(data["call"])
+    if (type === "proposal_scored" && Array.isArray(data["candidates"])) {
+      const own = data["candidates"].find((one: TraceRecord["data"] | null) => one?.["id"] === data["call"])
+      if (data["call"] !== undefined && typeof own?.["cost"] === "number") this.#priced.set(call, own["cost"])
+    } else if (type === "approval_requested" && typeof data["cost"] === "number") {
+      if (!this.#priced.has(call)) this.#priced.set(call, data["cost"])
+    } else if (type === "tool_execution_started" && this.#priced.has(call)) {
+      this.total = (this.total ?? 0) + this.#priced.get(call)!
+      this.#priced.delete(call)
+    }
+  }
+}
+
 /** Counts one run while its events go by. */
 export class RunCounter {
   readonly #totals = new Totals()
@@ -55,6 +79,7 @@ export class RunCounter {
   readonly #failures = bare()
   readonly #rejections = bare()
   readonly #classes = bare()
+  readonly #costs = new Costs()
   #prefill = 0
   #decode = 0
   #total: number | undefined
@@ -80,6 +105,7 @@ export class RunCounter {
     }
     const failed = type === "tool_execution_finished" || type === "tool_call_rejected" || type === "legality_checked"
     if (failed && typeof data["class"] === "string") count(this.#classes, data["class"])
+    this.#costs.see(record)
     if (typeof data["total_ms"] === "number") this.#total = data["total_ms"]
     if (type === "run_failed") this.#failedOf = typeof data["class"] === "string" ? data["class"] : "unknown"
   }
@@ -106,6 +132,7 @@ export class RunCounter {
       failures: this.#failures,
       rejections: this.#rejections,
       classes: this.#classes,
+      cost: this.#costs.total,
       failedOf: this.#failedOf,
       unreadable: this.unreadable
     }
@@ -141,6 +168,8 @@ export interface Stats {
   readonly failures: Counts
   readonly rejections: Counts
   readonly classes: Counts
+  /** Over the runs that have one. */
+  readonly cost: number | undefined
   readonly turns: number
   readonly calls: number
   readonly artifacts: number
@@ -177,6 +206,7 @@ export const statsOf = (runs: ReadonlyArray<RunStats>): Stats => {
     failures: added(runs.map(({ failures }) => failures)),
     rejections: added(runs.map(({ rejections }) => rejections)),
     classes: added(runs.map(({ classes }) => classes)),
+    cost: added(runs.map(({ cost }) => (cost === undefined ? {} : { cost })))["cost"],
     turns: sum((run) => run.turns),
     calls: sum((run) => run.calls),
     artifacts: sum((run) => run.artifacts),

@@ -2,7 +2,10 @@
  * A trace in words: one row per event a person cares about, and what the run came to. Knows both schemas' names for the
  * same thing; what it does not know it shows by its type. Reads content only to show it, and without content says so.
  */
+import { replacements } from "./Concealed.ts"
+import { emberSchema } from "./EmberTrace.ts"
 import type { TraceRecord } from "./TraceReader.ts"
+import { isLeftOut } from "./TraceValues.ts"
 
 export type Tone = "plain" | "good" | "bad" | "quiet"
 
@@ -42,6 +45,8 @@ export interface Summary {
   readonly rejected: number
   readonly artifacts: number
   readonly outputTokens: number
+  /** Replacements that redaction rules made in the record. */
+  readonly redactions: number
   readonly modelMillis: number
   readonly toolMillis: number
   readonly seconds: number
@@ -54,8 +59,13 @@ export const show = (value: unknown): string => {
   if (typeof value === "string") return value
   if (value === undefined || value === null) return ""
   if (isHidden(value)) return `(${value.bytes} bytes, not recorded)`
+  // Ember's stand-in does not always say how long the content was.
+  if (isLeftOut(value)) return notRecorded(value.bytes)
   return JSON.stringify(value)
 }
+
+const notRecorded = (bytes: unknown): string =>
+  typeof bytes === "number" ? `(${bytes} bytes, not recorded)` : "(not recorded)"
 
 const isHidden = (value: unknown): value is { readonly bytes: number } =>
   typeof value === "object" &&
@@ -167,10 +177,13 @@ const words: Readonly<Record<string, (record: TraceRecord) => Words | undefined>
   run_started: ({ data }) => ["run start", show(data["task"])],
   run_resumed: ({ data }) => ["resumed", `from ${show(data["from_run"])}`],
   provenance: () => undefined,
-  message_committed: ({ data }) =>
-    data["role"] === "user" || isEmpty(data["content"])
+  message_committed: ({ data, schema }) => {
+    // The task is in the first event, but not in Ember's.
+    if (schema === emberSchema) return [show(data["role"]), show(data["content"]) || notRecorded(data["bytes"])]
+    return data["role"] === "user" || isEmpty(data["content"])
       ? undefined
-      : [show(data["role"]), show(data["content"]), "quiet"],
+      : [show(data["role"]), show(data["content"]), "quiet"]
+  },
   session_state_changed: () => undefined,
   model_call_started: (record) => [`${turn(record)} start`, "", "quiet"],
   generation_token: () => undefined,
@@ -256,7 +269,11 @@ const words: Readonly<Record<string, (record: TraceRecord) => Words | undefined>
   call_skipped: ({ data }) => ["skipped", join(show(data["tool"]), show(data["reason"])), "bad"],
   feedback_committed: ({ data }) => ["feedback", join(show(data["code"]), show(data["content"]))],
   feedback_uncommitted: ({ data }) => ["feedback not given", show(data["code"]), "bad"],
-  run_completed: ({ data }) => ["final answer", show(data["final_text"] ?? data["final_text_sha256"]), "good"],
+  run_completed: ({ data }) => [
+    "final answer",
+    data["final_text"] === undefined ? notRecorded(undefined) : show(data["final_text"]),
+    "good"
+  ],
   run_needs_input: ({ data }) => ["ASKS", show(data["question"])],
   run_awaiting_approval: ({ data }) => ["AWAITS APPROVAL", show(data["call"])],
   run_cancelled: ({ data }) => ["CANCELLED", `at ${show(data["at"])}`, "bad"],
@@ -312,6 +329,7 @@ export class Totals {
     rejected: 0,
     artifacts: 0,
     outputTokens: 0,
+    redactions: 0,
     modelMillis: 0,
     toolMillis: 0
   }
@@ -337,6 +355,7 @@ export class Totals {
     }
     if (type === "tool_call_rejected" || data["action"] === "malformed") counts.rejected += 1
     if (type === "artifact_written") counts.artifacts += 1
+    if (record.redacted !== undefined) counts.redactions += replacements(record)
     if (isTerminal(type)) {
       this.#status = statusOf(record)
       this.#detail = show(data["at"] ?? data["limit_hit"] ?? data["detail"] ?? data["error"] ?? data["question"])

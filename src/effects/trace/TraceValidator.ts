@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { schemaId } from "../../actors/TraceEvent.ts"
+import { concealed } from "./Concealed.ts"
 import { Admission } from "./invariants/Admission.ts"
 import { Answers } from "./invariants/Answers.ts"
 import { Artifacts } from "./invariants/Artifacts.ts"
@@ -19,6 +20,7 @@ import { Frame } from "./invariants/Frame.ts"
 import type { InvariantId } from "./invariants/Invariants.ts"
 import { Legality } from "./invariants/Legality.ts"
 import { LimitsKept } from "./invariants/LimitsKept.ts"
+import { Redactions } from "./invariants/Redactions.ts"
 import { type KnownRecord, RunFacts } from "./invariants/RunFacts.ts"
 import { Samples } from "./invariants/Samples.ts"
 import { Tries } from "./invariants/Tries.ts"
@@ -27,10 +29,10 @@ import { indiscretion, isKnown, misfit } from "./invariants/Vocabulary.ts"
 import { Wording } from "./invariants/Wording.ts"
 import {
   type Event,
+  eachChunk,
   type Item,
   Lines,
   maxLineBytes,
-  readBytes,
   type TraceReadError,
   type Unreadable,
   unknownSchema
@@ -85,6 +87,7 @@ export class TraceValidator {
   readonly #executions = new Executions(this.#findings, this.#facts)
   readonly #wording = new Wording(this.#findings, this.#facts)
   readonly #answers = new Answers(this.#findings, this.#facts)
+  readonly #redactions = new Redactions(this.#findings, this.#facts)
   readonly #ending = new Ending(this.#findings, this.#facts)
   /** In the order in which they may rely on each other's facts. */
   readonly #parts: ReadonlyArray<{ readonly see: (record: KnownRecord) => void }> = [
@@ -145,10 +148,12 @@ export class TraceValidator {
       this.#lost = true
       return add("T08", `${type}: ${complaint}`)
     }
-    const known = record as unknown as KnownRecord
+    const whole = record.redacted === undefined ? record : concealed(record)
+    const known = whole as unknown as KnownRecord
     this.#frame.see(known, this.#events - 1)
+    if (record.redacted !== undefined) this.#redactions.see(record)
     const clear = this.#facts.started?.content
-    const field = clear === undefined ? undefined : indiscretion(type, record.data, clear, this.#isName)
+    const field = clear === undefined ? undefined : indiscretion(type, whole.data, clear, this.#isName)
     if (field !== undefined) add("T09", `${type}.${field} is ${clear === true ? "hidden" : "in the clear"}`)
     if (this.#lost || this.#frame.over) return
     if (this.#facts.terminal === type) this.#atEnd(known)
@@ -207,7 +212,7 @@ const feeding = (options: ValidateOptions) => {
   const lines = new Lines(maxLineBytes, { sources: true })
   return {
     push: (bytes: Uint8Array): void => {
-      for (const item of lines.push(bytes)) validator.add(item)
+      lines.feed(bytes, validator.add)
     },
     end: (): Verdict => {
       for (const item of lines.end()) validator.add(item)
@@ -220,10 +225,7 @@ const feeding = (options: ValidateOptions) => {
 export const validateFile = (path: string, options: ValidateOptions = {}): Effect.Effect<Verdict, TraceReadError> =>
   Effect.suspend(() => {
     const { end, push } = feeding(options)
-    return Effect.map(
-      Stream.runForEach(readBytes(path), (bytes) => Effect.sync(() => push(bytes))),
-      end
-    )
+    return Effect.map(eachChunk(path, push), end)
   })
 
 /** How much of a trace in memory is taken apart at a time: items of a whole one would only keep the collector busy. */

@@ -1,4 +1,7 @@
 /** Public surface "./trace": read traces, judge them, compare them, run them again. Writing them is the run's business. */
+
+export type { Claim, ClaimKind, ClaimReport, ClaimVerdict } from "./claims/Claim.ts"
+export * as ClaimCheck from "./claims/ClaimCheck.ts"
 export * as Replay from "./Replay.ts"
 export * as ReplayCalls from "./ReplayCalls.ts"
 export * as TraceDiff from "./TraceDiff.ts"

@@ -22,8 +22,10 @@ export class CallWatch {
   #string = false
   #escaped = false
   #seen = ""
+  /** What was written of a head so far; `undefined`: it is complete, or there is none. */
+  #head: string | undefined
 
-  /** `before`: text that is there already; an opener at its end counts. */
+  /** `before`: text that is there already; an opener at its end counts. A turn that is held from its start is inside at once. */
   constructor(grammar: CallGrammar, before = "") {
     this.#grammar = grammar
     this.#longest = Math.max(
@@ -32,6 +34,11 @@ export class CallWatch {
       grammar.reasoning?.close.length ?? 0
     )
     this.#reasoning = grammar.reasoning?.opened === true
+    if (grammar.start !== undefined) {
+      this.#enter({ text: "", root: grammar.start.root })
+      if ((grammar.start.heads ?? []).length > 0) this.#head = ""
+      return
+    }
     if (before === "" || this.#reasoning) return
     const opener = grammar.openers.find(
       ({ atLine, atStart, text }) => atLine !== true && atStart !== true && before.endsWith(text)
@@ -47,6 +54,7 @@ export class CallWatch {
   /** Takes the next text. When a call begins inside it, the rest is not taken: it is to be written again. */
   take(text: string): Watched {
     if (this.#inside === undefined) return this.#search(text)
+    if (this.#grammar.start?.toEnd === true) return { _tag: "held" }
     for (let at = 0; at < text.length; at++) {
       if (this.#ends(text[at]!)) {
         this.#inside = undefined
@@ -105,7 +113,15 @@ export class CallWatch {
 
   /** True behind the last character of the call. */
   #ends(character: string): boolean {
-    const { bracket, closer, quote } = this.#grammar
+    const { bracket, closer, quote, start } = this.#grammar
+    if (this.#head !== undefined) {
+      this.#head += character
+      const whole = start!.heads!.find(({ text }) => text === this.#head)
+      if (whole === undefined) return false
+      this.#head = undefined
+      this.#depth = whole.depth ?? 0
+      return false
+    }
     if (quote !== undefined) return this.#endsQuoted(character, closer, quote)
     if (bracket !== undefined && this.#follow(character, bracket)) return closer === ""
     if (this.#depth > 0) {

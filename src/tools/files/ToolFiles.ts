@@ -24,6 +24,8 @@ import { run, type ToolProgram } from "./ToolProcess.ts"
 export interface FileTool {
   /** The path of its file. */
   readonly file: string
+  /** It works in the workspace of the run, or says that it touches something there. */
+  readonly inWorkspace: boolean
   readonly registered: RegisteredTool
 }
 
@@ -50,7 +52,8 @@ const isExecutable = (path: string): boolean => {
   }
 }
 
-const endings = process.platform === "win32" ? ["", ".exe", ".com"] : [""]
+const isWindows = process.platform === "win32"
+const endings = isWindows ? ["", ".exe", ".com"] : [""]
 
 const found = (command: string, directory: string): string | undefined => {
   const named = command.includes("/") || isAbsolute(command)
@@ -93,6 +96,8 @@ interface Said {
   readonly contract: Partial<Contract> | undefined
   readonly terms: Terms<JsonObject, Json> | undefined
   readonly failure: EffectClaim
+  /** What it touches, as it is written: templates over the arguments. */
+  readonly resources: ReadonlyArray<string>
 }
 
 /** What the contract says, in the form that contract files of MCP servers have for one tool. */
@@ -108,8 +113,13 @@ const contractOf = (
   if (Result.isFailure(read)) return shortened(read.failure)
   const descriptor = { name, description, inputSchema: parameters, hints: {}, hash: "" }
   const { problems, statement } = statementOf(server, descriptor, read.success.servers[server])
-  return problems.length > 0 ? shortened(problems) : { ...statement, terms: walled(statement.terms) }
+  const resources = read.success.servers[server]?.tools?.[name]?.touches?.map(({ resource }) => resource) ?? []
+  return problems.length > 0 ? shortened(problems) : { ...statement, terms: walled(statement.terms), resources }
 }
+
+/** An absolute path behind a directory: to us one inside it, and to most libraries that join paths itself alone. */
+const doubled = (path: string): string | undefined =>
+  /[^/]\/\//.test(path) ? "there are two slashes in a row in it: an argument may be an absolute path" : undefined
 
 /**
  * What a tool says it touches of the workspace has to be inside it: the program opens it by itself, past our walls. Holds before
@@ -122,8 +132,9 @@ const walled = (terms: Terms<JsonObject, Json> | undefined): Terms<JsonObject, J
     Effect.map(ToolContext, ({ settings }) =>
       touches(args).flatMap(({ resource }) => {
         const path = /^workspace:(.*)$/s.exec(resource)?.[1]
-        if (path === undefined || path.includes("*")) return []
-        const reason = leavesBy(settings.workspace, path)
+        if (path === undefined) return []
+        // A star may be the contract's or the model's: a name like any other, on Windows in the form a name may have there.
+        const reason = doubled(path) ?? leavesBy(settings.workspace, isWindows ? path.replaceAll("*", "-") : path)
         return reason === undefined
           ? []
           : [{ reason: `${JSON.stringify(path.slice(0, 200))} is not in the workspace: ${reason}` }]
@@ -135,12 +146,18 @@ const walled = (terms: Terms<JsonObject, Json> | undefined): Terms<JsonObject, J
 const parsed = (path: string, shown: string): Json | FileProblem => {
   const problem = (message: string, place = ""): FileProblem => ({ file: shown, place, message })
   let text: string
+  let descriptor: number | undefined
   try {
-    const { size } = fs.statSync(path)
-    if (size > maxBytes) return problem(`it has ${size} bytes, at most ${maxBytes} are read`)
-    text = fs.readFileSync(path, "utf8")
+    // A pipe with this name would otherwise be waited for, by everybody.
+    descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK)
+    const stat = fs.fstatSync(descriptor)
+    if (!stat.isFile()) return problem("it is no regular file")
+    if (stat.size > maxBytes) return problem(`it has ${stat.size} bytes, at most ${maxBytes} are read`)
+    text = fs.readFileSync(descriptor, "utf8")
   } catch (cause) {
     return problem(`it cannot be read: ${String((cause as { readonly code?: unknown }).code)}`)
+  } finally {
+    if (descriptor !== undefined) fs.closeSync(descriptor)
   }
   const value = parse(text.replace(/^\ufeff/, ""), { maxDepth: 100 })
   if (Result.isSuccess(value)) return value.success
@@ -194,13 +211,14 @@ const registered = Effect.fnUntraced(function* (
   { declaration, said, start }: Whole,
   check: OutputCheck | undefined,
   directory: string,
-  spawner: ChildProcessSpawner["Service"]
+  { granted, spawner }: Host
 ) {
   const { cwd, description, env, maxOutputBytes, name, output, parameters, timeoutMillis } = declaration
   const program: ToolProgram = {
     ...start,
     directory: cwd === "tool" ? directory : undefined,
     env,
+    granted,
     output,
     check,
     maxOutputBytes,
@@ -214,11 +232,18 @@ const registered = Effect.fnUntraced(function* (
     ...(said.contract === undefined ? {} : { contract: said.contract }),
     ...(said.terms === undefined ? {} : { terms: said.terms }),
     ...(timeoutMillis === undefined ? {} : { deadlineMillis: timeoutMillis }),
+    isolation: "process",
     // As it is written: the same files elsewhere are the same tools.
     identity: { start: { ...declaration.start }, env, cwd, output },
     run: (args) => Effect.provideService(run(program, args), ChildProcessSpawner, spawner)
   })
 })
+
+/** What the programs of a directory are started with. */
+interface Host {
+  readonly spawner: ChildProcessSpawner["Service"]
+  readonly granted: Readonly<Record<string, string>>
+}
 
 /** Where a refusal of the registry belongs. */
 const placeOf = (message: string): string =>
@@ -232,7 +257,7 @@ const toolOf = Effect.fnUntraced(function* (
   directory: string,
   shown: string,
   base: string,
-  spawner: ChildProcessSpawner["Service"]
+  host: Host
 ): Effect.fn.Return<FileTool | ReadonlyArray<FileProblem>> {
   const file = join(shown, `${base}${toolEnd}`)
   const whole = wholeOf(directory, shown, base)
@@ -242,9 +267,9 @@ const toolOf = Effect.fnUntraced(function* (
     outputSchema === undefined ? Effect.succeed(undefined) : compileOutput(outputSchema)
   )
   if (Result.isFailure(check)) return [{ file, place: "outputSchema", message: check.failure }]
-  const made = yield* Effect.result(registered(whole, check.success, directory, spawner))
+  const made = yield* Effect.result(registered(whole, check.success, directory, host))
   return Result.isSuccess(made)
-    ? { file, registered: made.success }
+    ? { file, inWorkspace: isInWorkspace(whole), registered: made.success }
     : [{ file, place: placeOf(made.failure.message), message: made.failure.message }]
 })
 
@@ -268,9 +293,17 @@ const twice = (tools: ReadonlyArray<FileTool>): ReadonlyArray<FileProblem> =>
     return other === undefined ? [] : [{ file, place: "name", message: `${other.file} has a tool ${name} as well` }]
   })
 
-/** Reads the directory. The tools start their programs with the spawner of whoever loads them. */
+/** Of a template only the beginning is known before a call. */
+const isInWorkspace = ({ declaration, said }: Whole): boolean =>
+  declaration.cwd === "workspace" || said.resources.some((resource) => resource.startsWith("workspace:"))
+
+/**
+ * Reads the directory. The tools start their programs with the spawner of whoever loads them. `granted`: variables that all of
+ * them see, besides those they name.
+ */
 export const load = Effect.fnUntraced(function* (
-  shown: string
+  shown: string,
+  granted: Readonly<Record<string, string>> = {}
 ): Effect.fn.Return<ToolFiles, never, ChildProcessSpawner> {
   const spawner = yield* ChildProcessSpawner
   const directory = resolve(shown)
@@ -281,7 +314,7 @@ export const load = Effect.fnUntraced(function* (
   if (bases.length === 0) return about(`there is no tool in it: a tool is a file NAME${toolEnd}`)
   if (bases.length > maxTools) return about(`there are ${bases.length} tools in it, at most ${maxTools} are taken`)
   const orphans = withEnd(names, contractEnd).filter((base) => !bases.includes(base))
-  const made = yield* Effect.forEach(bases, (base) => toolOf(directory, shown, base, spawner))
+  const made = yield* Effect.forEach(bases, (base) => toolOf(directory, shown, base, { spawner, granted }))
   const tools = made.filter((one) => "registered" in one)
   const double = twice(tools)
   return {

@@ -26,7 +26,10 @@ export interface ToolProgram {
   readonly args: ReadonlyArray<string>
   /** Where it runs; nothing for the workspace of the run. */
   readonly directory: string | undefined
+  /** Names of variables it gets from here. */
   readonly env: ReadonlyArray<string>
+  /** Variables it gets besides. */
+  readonly granted: Readonly<Record<string, string>>
   readonly output: "json" | "text"
   readonly check: OutputCheck | undefined
   readonly maxOutputBytes: number
@@ -49,12 +52,12 @@ const tryAgain = 75
 /** Every program needs these, and they hold no secrets. */
 const plainNames = process.platform === "win32" ? ["PATH", "SystemRoot", "PATHEXT"] : ["PATH"]
 
-const environmentOf = (names: ReadonlyArray<string>, key: string | undefined): Record<string, string> => {
+const environmentOf = ({ env: names, granted }: ToolProgram, key: string | undefined): Record<string, string> => {
   const host = process.env
   const given = [...plainNames, ...names].flatMap((name) =>
     host[name] === undefined ? [] : [[name, host[name]] as const]
   )
-  return { ...Object.fromEntries(given), ...(key === undefined ? {} : { [keyVariable]: key }) }
+  return { ...Object.fromEntries(given), ...granted, ...(key === undefined ? {} : { [keyVariable]: key }) }
 }
 
 /** What a stream brought so far. */
@@ -111,7 +114,7 @@ const started = Effect.fnUntraced(function* (program: ToolProgram) {
   }
   const command = ChildProcess.make(program.command, [...program.args], {
     cwd,
-    env: environmentOf(program.env, settings.idempotencyKey),
+    env: environmentOf(program, settings.idempotencyKey),
     extendEnv: false,
     forceKillAfter: goMillis
   })

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import * as Result from "effect/Result"
-import { canonical, isObject, type Json, type JsonObject } from "../JsonText.ts"
+import { canonical, isObject, isWithinDepth, type Json, type JsonObject } from "../JsonText.ts"
 
 /** What a server says a tool is like. It decides about nothing (see `McpContract`). */
 export interface Hints {
@@ -37,18 +37,6 @@ const maxDepth = 64
 const maxName = 128
 const maxDescription = 4096
 
-/** Is the value nested at most `limit` deep? Without recursion: what is asked about may be deeper than the stack. */
-export const isWithinDepth = (value: unknown, limit: number): boolean => {
-  const open: Array<readonly [unknown, number]> = [[value, 0]]
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [one, depth] = next
-    if (typeof one !== "object" || one === null) continue
-    if (depth >= limit) return false
-    for (const inner of Object.values(one)) open.push([inner, depth + 1])
-  }
-  return true
-}
-
 const shown = (name: unknown, at: number): string =>
   typeof name === "string" && name !== "" ? name.slice(0, maxName) : `tool number ${at + 1}`
 
@@ -67,7 +55,7 @@ const hintsOf = (annotations: Json | undefined): Hints => {
 /** Text for a model: no control characters, and no more of it than anybody reads. */
 const plain = (text: Json | undefined): string => {
   if (typeof text !== "string") return ""
-  const clean = text.toWellFormed().replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, "")
+  const clean = text.toWellFormed().replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
   return clean.length > maxDescription ? `${clean.slice(0, maxDescription).toWellFormed()}…` : clean
 }
 
@@ -114,11 +102,10 @@ export const read = (value: unknown, at: number): Result.Result<Descriptor, Refu
   return Result.succeed({ ...said, hints, hash })
 }
 
-/** The tools of a whole list. Of two with one name neither is offered: nobody could say which one a call means. */
-export const readAll = (
-  list: ReadonlyArray<unknown>
+/** The tools of a whole list, as they were read. Of two with one name neither is offered: nobody could say which one a call means. */
+export const together = (
+  read_: ReadonlyArray<Result.Result<Descriptor, RefusedTool>>
 ): { readonly tools: ReadonlyArray<Descriptor>; readonly refused: ReadonlyArray<RefusedTool> } => {
-  const read_ = list.map(read)
   const refused = read_.flatMap((one) => (Result.isFailure(one) ? [one.failure] : []))
   const found = read_.flatMap((one) => (Result.isSuccess(one) ? [one.success] : []))
   const names = found.map((one) => one.name)

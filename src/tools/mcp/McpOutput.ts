@@ -1,6 +1,8 @@
 /** Checks what an MCP tool answers against the schema its server promised. Both are the server's, so the check is bounded in time. */
 import * as Effect from "effect/Effect"
 import type { Json, JsonObject } from "../JsonText.ts"
+import * as SchemaChecker from "../SchemaChecker.ts"
+import { reworded } from "../SchemaDialect.ts"
 import { remoteReference } from "../SchemaReferences.ts"
 import { within } from "../TimeBound.ts"
 
@@ -8,8 +10,6 @@ import { within } from "../TimeBound.ts"
 export type OutputCheck = (value: Json) => string | undefined
 
 const checkMillis = 1000
-
-const compilers = Effect.promise(async () => (await import("../AjvCompilers.ts")).compilers)
 
 /** Does checking against this schema run regular expressions? */
 export const hasPatterns = (schema: JsonObject): boolean => /"pattern(?:Properties)?":/.test(JSON.stringify(schema))
@@ -19,17 +19,10 @@ export const compile = Effect.fnUntraced(function* (schema: JsonObject): Effect.
   const remote = remoteReference(schema)
   if (remote !== undefined) return yield* Effect.fail(`it refers to ${remote}: only references inside it are followed`)
   const dialect = /draft-07/.test(String(schema["$schema"])) ? "draft-07" : "2020-12"
-  const all = yield* compilers
-  const validate = yield* Effect.try({
-    try: () => all[dialect].compile(schema),
-    catch: (cause) => `it does not compile: ${cause instanceof Error ? cause.message : String(cause)}`
-  })
+  const errorsOf = yield* SchemaChecker.compile(reworded(schema, dialect), dialect)
   const judge = (value: Json): string | undefined => {
-    if (validate(value)) return undefined
-    const [first] = validate.errors ?? []
-    return first === undefined
-      ? "it does not fit"
-      : `${first.instancePath || "the result"} ${first.message ?? ""}`.trim()
+    const [first] = errorsOf(value)
+    return first === undefined ? undefined : `${first.instancePath || "the result"} ${first.message ?? ""}`.trim()
   }
   if (!hasPatterns(schema)) return judge
   return (value) => {

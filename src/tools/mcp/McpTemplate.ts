@@ -60,8 +60,8 @@ export const fill = (template: Template, args: JsonObject): ReadonlyArray<string
   let texts: ReadonlyArray<string> = [""]
   for (const part of template) {
     const next = typeof part === "string" ? [part] : textsAt(part, args)
+    if (texts.length * next.length > 1000) throw new Error("the arguments name more than 1000 things")
     texts = texts.flatMap((text) => next.map((more) => text + more))
-    if (texts.length > 1000) throw new Error("the arguments name more than 1000 things")
   }
   return texts
 }

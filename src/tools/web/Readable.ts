@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { DomNode, FormatCallback, HtmlToTextOptions } from "html-to-text"
+import { indented } from "./Indented.ts"
 import { isDeeper } from "./Nesting.ts"
 import { failed, type WebFault } from "./WebFault.ts"
 
@@ -49,16 +50,24 @@ const hidden = [
 ]
 const skipped = "head,script,style,noscript,template,nav,svg,iframe,object,canvas,select,button".split(",")
 
-const linkTo = (base: string) => (path: string) => {
-  const url = URL.parse(path, base)
-  return url?.protocol === "https:" || url?.protocol === "http:" ? url.href : ""
+/** Most UTF-16 units of addresses in one text: a long address of the page makes each of its short links a long one. */
+const maxLinksLength = 1_000_000
+
+const linkTo = (base: string) => {
+  let left = maxLinksLength
+  return (path: string) => {
+    const url = URL.parse(path, base)
+    if (url?.protocol !== "https:" && url?.protocol !== "http:") return ""
+    left -= url.href.length
+    return left < 0 ? "" : url.href
+  }
 }
 
 const optionsFor = (base: string, main: boolean): HtmlToTextOptions => ({
   wordwrap: false,
   baseElements: { selectors: main ? ["main", "[role=main]"] : ["body"], orderBy: "occurrence" },
   limits: { maxDepth: maxTextDepth },
-  formatters: { heading, row, cell, picture },
+  formatters: { heading, row, cell, picture, ...indented() },
   selectors: [
     ...["h1", "h2", "h3", "h4", "h5", "h6"].map((selector) => ({ selector, format: "heading" })),
     { selector: "table", format: "block" },
@@ -66,7 +75,9 @@ const optionsFor = (base: string, main: boolean): HtmlToTextOptions => ({
     { selector: "td", format: "cell" },
     { selector: "th", format: "cell" },
     { selector: "img", format: "picture" },
-    { selector: "ul", options: { itemPrefix: "- " } },
+    { selector: "ul", format: "unordered", options: { itemPrefix: "- " } },
+    { selector: "ol", format: "ordered" },
+    { selector: "blockquote", format: "quotation" },
     {
       selector: "a",
       options: { pathRewrite: linkTo(base), hideLinkHrefIfSameAsText: true, noAnchorUrl: true } as never
@@ -75,10 +86,24 @@ const optionsFor = (base: string, main: boolean): HtmlToTextOptions => ({
   ]
 })
 
+/** Without a pattern: one that looks for spaces before an end takes the square of their number where it finds none. */
+const withoutEnd = (line: string): string => {
+  let end = line.length
+  while (line[end - 1] === " " || line[end - 1] === "\t") end -= 1
+  return line.slice(0, end)
+}
+
+/** A line without the spaces at its end, and without the stroke after the last cell of a row. */
+const tidyLine = (line: string): string => {
+  const text = withoutEnd(line)
+  return text.endsWith("|") ? withoutEnd(text.slice(0, -1)) : text
+}
+
 const tidy = (text: string): string =>
   text
-    .replace(/[ \t]*\|[ \t]*$/gm, "")
-    .replace(/[ \t]+$/gm, "")
+    .split("\n")
+    .map(tidyLine)
+    .join("\n")
     .replace(/\n{3,}/g, "\n\n")
     .trim()
 

@@ -2,7 +2,7 @@
  * Answers kept in a directory, one file per canonical request, for runs that can be repeated: what was recorded is given
  * again, faults included, and with `replay` nothing else is. Holds no keys, no cookies and no headers beyond three.
  */
-import { createHash } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import * as Clock from "effect/Clock"
@@ -95,7 +95,8 @@ const load = (directory: string, identity: Identity): Result.Result<Answer, WebF
 /** There whole or not at all: a run that reads meanwhile must not see half of it. */
 const save = (directory: string, identity: Identity, recorded: Recorded): WebFault | undefined => {
   const path = join(directory, fileName(identity))
-  const partial = `${path}.${process.pid}.${sha256(identity.url).slice(0, 8)}.part`
+  // Threads of one process, and processes of two machines, may keep the same answer at the same time.
+  const partial = `${path}.${randomUUID()}.part`
   try {
     fs.mkdirSync(directory, { recursive: true })
     fs.writeFileSync(partial, `${writeRecorded(recorded)}\n`)

@@ -51,7 +51,11 @@ const withData = (more: Record<string, unknown>) => (record: TraceRecord) => ({
 
 /** Traces that hold content and their own beginning. */
 const replayable = (Object.keys(good) as Array<GoodName>).filter(
-  (name) => !name.includes("no content") && !name.startsWith("resumed") && name !== "a session's second task"
+  (name) =>
+    !name.includes("no content") &&
+    !name.startsWith("resumed") &&
+    name !== "redacted" &&
+    name !== "a session's second task"
 )
 
 /** In which order work that ran side by side ended is a matter of time, and is replayed as it is recorded. */

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
+import type { TraceRecord } from "../../../src/effects/trace/TraceReader.ts"
 import { percentile, percentilesOf, RunCounter, statsOf } from "../../../src/effects/trace/TraceStats.ts"
 import { corrupt } from "../../kit/corrupt.ts"
 import { emberText, recordsOf } from "../../kit/records.ts"
@@ -41,6 +42,45 @@ describe("statistics of runs", () => {
         stats.calls,
         runs.reduce((sum, run) => sum + run.calls, 0)
       )
+    })
+  )
+
+  it.effect("add up what the calls that ran cost, each once, and say nothing where no price is on record", () =>
+    Effect.gen(function* () {
+      const text = yield* good["one tool"]
+      const bare = counted(text)
+      const event = (event_type: string, data: object): TraceRecord => ({
+        ...recordsOf(text)[0]!,
+        event_type,
+        data: data as TraceRecord["data"]
+      })
+      const weighed = (call: string, cost: number | null) =>
+        event("proposal_scored", {
+          call,
+          candidates: [
+            { id: "do_nothing", cost: 0 },
+            { id: call, cost }
+          ]
+        })
+      const counter = new RunCounter()
+      const ran = (call: string) => event("tool_execution_started", { call })
+      for (const record of [
+        weighed("a", 2),
+        event("approval_requested", { call: "a", cost: 2 }),
+        ran("a"),
+        ran("a"),
+        event("approval_requested", { call: "b", cost: 0.5 }),
+        ran("b"),
+        weighed("never ran", 100),
+        weighed("infinite", null),
+        ran("infinite"),
+        ran("unpriced")
+      ]) {
+        counter.see(record)
+      }
+      const priced = counter.end("b.jsonl")
+      assert.deepStrictEqual([bare.cost, priced.cost], [undefined, 2.5])
+      assert.deepStrictEqual([statsOf([bare]).cost, statsOf([bare, priced, priced]).cost], [undefined, 5])
     })
   )
 

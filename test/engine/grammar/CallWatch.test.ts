@@ -87,6 +87,17 @@ describe("the watch over calls", () => {
     ])
   })
 
+  it("holds a turn from its start: its head first, then to its end, or for good", () => {
+    const heads = [{ text: "[CALLS]" }, { text: '{"n": ', depth: 1 }]
+    const first: CallGrammar = { ...tagged, openers: [], closer: "", bracket: "[", start: { root: "r", heads } }
+    assert.deepStrictEqual(follow(first, [...'[CALLS][{"a": "]"}] and prose']), [["released", 19]])
+    const bracketed: CallGrammar = { ...first, bracket: "{" }
+    assert.deepStrictEqual(follow(bracketed, [...'{"n": {"a": 1}} and prose']), [["released", 15]])
+    const whole: CallGrammar = { ...first, bracket: "{", start: { root: "r", toEnd: true } }
+    assert.deepStrictEqual(follow(whole, [...'{"a": 1} {"b": 2}']), [])
+    assert.strictEqual(new CallWatch(whole).inside?.root, "r")
+  })
+
   it("takes an opener at the end of the prompt", () => {
     assert.isDefined(new CallWatch(tagged, "assistant\n<tool_call>").inside)
     assert.isUndefined(new CallWatch(tagged, "assistant\n<tool_call>\n").inside)

@@ -12,6 +12,7 @@ import { holds, pending } from "../../../src/tools/Terms.ts"
 import { ToolContext } from "../../../src/tools/ToolContext.ts"
 import { ToolError } from "../../../src/tools/ToolError.ts"
 import { acts } from "../contracts.ts"
+import { Add, Ask, Long, Poll, Wait } from "../tools.ts"
 
 const To = Schema.Struct({ to: Schema.String })
 
@@ -23,12 +24,6 @@ const look = (looking: "pre" | "post" | "probe") =>
   })
 
 const found = [{ _tag: "Present", result: "sent" }, { _tag: "Unclear" }, { _tag: "Absent" }] as const
-
-const Add = Tool.make("add", {
-  description: "Adds.",
-  parameters: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),
-  success: Schema.Finite
-}).annotate(Contract.Risk, "read")
 
 const Save = acts(
   "local-write",
@@ -63,22 +58,6 @@ const SlowSend = acts(
   { ledger: "observe", probe: () => Effect.map(look("probe"), (nth) => found[nth % 3]!) }
 )
 
-const Wait = Tool.make("wait", {
-  description: "Waits.",
-  parameters: Schema.Struct({ millis: Schema.Finite }),
-  success: Schema.Finite
-}).annotate(Contract.Risk, "read")
-
-const Poll = Tool.make("poll", { description: "Polls.", parameters: Schema.Struct({}), success: Schema.String })
-  .annotate(Contract.Risk, "read")
-  .annotate(Contract.Polling, true)
-
-const Long = Tool.make("long", {
-  description: "Says much.",
-  parameters: Schema.Struct({ length: Schema.Finite }),
-  success: Schema.String
-}).annotate(Contract.Risk, "read")
-
 const Broken = acts(
   "local-write",
   Tool.make("broken", {
@@ -87,14 +66,6 @@ const Broken = acts(
     success: Schema.String
   })
 )
-
-const Ask = Tool.make("clarify", {
-  description: "Asks the user.",
-  parameters: Schema.Struct({ question: Schema.String }),
-  success: Schema.String
-})
-  .annotate(Contract.Risk, "read")
-  .annotate(Contract.AsksUser, true)
 
 const toolkit = Toolkit.make(Add, Save, Send, Pay, SlowSend, Wait, Poll, Long, Broken, Ask)
 

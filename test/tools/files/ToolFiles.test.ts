@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -30,6 +31,30 @@ describe("a directory of tools", () => {
         ["other_name", "b"]
       )
       assert.deepStrictEqual(registry.specs[1]?.parameters, scripted("").parameters)
+    })
+  )
+
+  it.effect("waits for no pipe and reads no device, whatever they are called", () =>
+    Effect.gen(function* () {
+      if (process.platform === "win32") return
+      const directory = yield* directoryOf({ "good.tool.json": scripted("", reads), "beside.tool.json": scripted("") })
+      execFileSync("mkfifo", [join(directory, "pipe.tool.json"), join(directory, "beside.contract.json")])
+      fs.symlinkSync("/dev/zero", join(directory, "zeros.tool.json"))
+      fs.mkdirSync(join(directory, "directory.tool.json"))
+      const { problems, registry } = yield* opened(directory)
+      assert.deepStrictEqual(
+        registry.tools.map(({ name }) => name),
+        ["good"]
+      )
+      assert.deepStrictEqual(
+        problems.map((problem) => problemText(problem).replaceAll(`${directory}/`, "")),
+        [
+          "beside.contract.json: it is no regular file",
+          "directory.tool.json: it is no regular file",
+          "pipe.tool.json: it is no regular file",
+          "zeros.tool.json: it is no regular file"
+        ]
+      )
     })
   )
 
@@ -110,6 +135,26 @@ describe("a directory of tools", () => {
       ]
       for (const [path, reason] of outside) assert.match(yield* unmet(path), reason, path)
       assert.match(yield* unmet("notes.md", {}), /this run has no workspace/)
+    })
+  )
+
+  it.effect("does not begin a call whose argument is absolute where its contract puts it into a directory", () =>
+    Effect.gen(function* () {
+      const contract = { risk: "read", touches: [{ verb: "read", resource: "workspace:notes/{text}" }] }
+      const directory = yield* directoryOf({ "a.tool.json": scripted("", { contract }) })
+      const workspace = yield* directoryOf({ "x.md": "x" })
+      const tool = (yield* opened(directory)).registry.get("a")!
+      const unmet = Effect.fnUntraced(function* (text: string) {
+        const found = yield* looking(tool.terms.pre!(Result.getOrThrow(tool.check({ text }))), {
+          fixtures: {},
+          workspace
+        })
+        return found.map(({ reason }) => reason).join()
+      })
+      assert.strictEqual(yield* unmet("a.md"), "")
+      assert.strictEqual(yield* unmet("sub/"), "")
+      // A program that joins paths as many libraries do forgets the directory before such a one.
+      for (const path of ["/etc/passwd", "//etc/passwd", "sub//etc"]) assert.match(yield* unmet(path), /slashes/, path)
     })
   )
 

@@ -177,7 +177,7 @@ describe("a tool that is a program", () => {
           yield* until(() => pids.every(isGone))
         }
       }),
-    60_000
+    240_000
   )
 
   it.live("is not waited for by what it left running, which is ended too", () =>

@@ -20,6 +20,10 @@ describe("a template", () => {
     }
     const many = Array.from({ length: 40 }, String)
     assert.throws(() => fill(template("{a}{b}"), { a: many, b: many }), /more than 1000/)
+    // Counted before they are made: this would be more text than there is memory.
+    const most = Array.from({ length: 1000 }, String)
+    const far = Array.from({ length: 2_000_000 }, () => "x")
+    assert.throws(() => fill(template("{a}{b}"), { a: most, b: far }), /more than 1000/)
   })
 
   it("does not take what an object inherits", () =>

@@ -5,7 +5,7 @@ import * as Result from "effect/Result"
 import { execute } from "../../../src/tools/Execution.ts"
 import type { JsonObject } from "../../../src/tools/JsonText.ts"
 import type { ServerForm } from "../../../src/tools/mcp/McpContractFile.ts"
-import { readAll } from "../../../src/tools/mcp/McpDescriptor.ts"
+import { read, together } from "../../../src/tools/mcp/McpDescriptor.ts"
 import { registeredName } from "../../../src/tools/mcp/McpNames.ts"
 import { type Call, problemText, toolsOf } from "../../../src/tools/mcp/McpTool.ts"
 
@@ -13,7 +13,7 @@ const text = { type: "string" }
 const object = { type: "object", properties: { path: text } }
 
 const made = (list: ReadonlyArray<unknown>, form?: ServerForm, call: Call = () => Effect.die("not called")) =>
-  toolsOf("s", readAll(list), form, call)
+  toolsOf("s", together(list.map(read)), form, call)
 
 const one = (form: ServerForm | undefined, more: JsonObject = {}) =>
   made([{ name: "t", inputSchema: object, ...more }], form)

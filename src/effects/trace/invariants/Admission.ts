@@ -2,6 +2,7 @@
 import { hash } from "node:crypto"
 import type { EventData } from "../../../actors/TraceEvent.ts"
 import { canonical, type Json } from "../../../tools/JsonText.ts"
+import { Concealed } from "../Concealed.ts"
 import type { Findings } from "./Findings.ts"
 import type { KnownRecord, OpenCall, OpenTurn, RunFacts } from "./RunFacts.ts"
 
@@ -86,9 +87,10 @@ export class Admission {
     )
   }
 
-  /** Without content the arguments are not there to compare. */
+  /** Without content, or redacted, the arguments are not there to compare. */
   #isAbout(digest: string, { arguments: args, tool }: EventData<"tool_call_validated">): boolean {
-    return this.#facts.started?.content !== true || digest === hash("sha256", canonical([tool, args as Json]))
+    if (this.#facts.started?.content !== true || args instanceof Concealed) return true
+    return digest === hash("sha256", canonical([tool, args as Json]))
   }
 
   #rejected(step: string, data: EventData<"tool_call_rejected">) {

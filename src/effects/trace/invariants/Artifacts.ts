@@ -40,7 +40,8 @@ export class Artifacts {
     const whole = call !== undefined && open?.step === step && hasResult(call)
     const byIts = call?.tool === undefined || call.tool === producer_tool
     unless((running || whole) && byIts, "T33", () => `an artifact of ${id} in step ${step}, which does not run there`)
-    const derived = typeof artifact_id !== "string" || artifact_id === `${sha256.slice(0, 16)}-${String(name)}`
+    const derived =
+      typeof artifact_id !== "string" || typeof name !== "string" || artifact_id === `${sha256.slice(0, 16)}-${name}`
     unless(derived, "T33", () => `the id of an artifact of ${id} is not made of its hash and name`)
     if (running) call.artifacts.push(idText(artifact_id))
     const exact = typeof artifact_id === "string" ? artifact_id : undefined

@@ -63,7 +63,8 @@ export const invariants = {
   T60: "follows_refusal_of, resembles and compensates name a refusal, a proposal of the same tool, and a call that the tool undoes.",
   T61: "In a dry run only reads are executed and nobody is asked; nowhere else is a call left out for one.",
   T62: "Acceptances, looks and retries belong to a call that is being performed or resolved; only ledger mode observe looks, under the call's key.",
-  T63: "A turn is sampled as often as the run says before it starts; the choice is among its samples, and the seed is the chosen one's."
+  T63: "A turn is sampled as often as the run says before it starts; the choice is among its samples, and the seed is the chosen one's.",
+  T64: "What was redacted is named with place, number, length and digest, and has a mark of one of the run's rules for each replacement."
 } as const
 
 export type InvariantId = keyof typeof invariants

@@ -6,6 +6,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as SchemaAST from "effect/SchemaAST"
 import { Content, JsonContent, vocabulary } from "../../../actors/TraceEvent.ts"
+import { Concealed } from "../Concealed.ts"
 import type { Data } from "./RunFacts.ts"
 
 type Check = (value: unknown) => boolean
@@ -137,14 +138,22 @@ const isHidden = (value: unknown): boolean =>
   typeof value["hmac"] === "string" &&
   Object.keys(value).length === 2
 
+/** What was redacted stands where content may; without content there is none that could be. */
+const unlessRedacted =
+  (rule: Rule): Rule =>
+  (value, clear, isName) =>
+    value instanceof Concealed ? clear : rule(value, clear, isName)
+
 const ruleOf = (name: string, schema: Schema.Top): Rule | undefined => {
   if (schema === Content) {
-    return name === "tool"
-      ? (value, clear, isName) => (typeof value === "string" ? clear || value === "" || isName(value) : !clear)
-      : (value, clear) => (typeof value === "string") === clear
+    return unlessRedacted(
+      name === "tool"
+        ? (value, clear, isName) => (typeof value === "string" ? clear || value === "" || isName(value) : !clear)
+        : (value, clear) => (typeof value === "string") === clear
+    )
   }
   // With content on, a value that looks like a digest may well be one: what a tool answers is its own business.
-  if (schema === JsonContent) return (value, clear) => clear || isHidden(value)
+  if (schema === JsonContent) return unlessRedacted((value, clear) => clear || isHidden(value))
   if ("schema" in schema) return ruleOf(name, schema.schema as Schema.Top)
   if ("value" in schema && schema.ast._tag === "Arrays") {
     const rule = ruleOf(name, schema.value as Schema.Top)

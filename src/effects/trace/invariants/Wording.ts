@@ -5,6 +5,7 @@
 import type { Content, EventData, Hidden } from "../../../actors/TraceEvent.ts"
 import type { Json } from "../../../tools/JsonText.ts"
 import { answerText } from "../../../tools/ToolCall.ts"
+import { Concealed } from "../Concealed.ts"
 import type { Findings } from "./Findings.ts"
 import type { KnownRecord, RunFacts } from "./RunFacts.ts"
 import { isMadeOf, isShortened } from "./Shortened.ts"
@@ -136,7 +137,7 @@ export class Wording {
   }
 
   #cameOf({ ok, payload }: EventData<"tool_execution_finished">): Came | undefined {
-    if (this.#facts.started?.content === true) {
+    if (this.#facts.started?.content === true && !(payload instanceof Concealed)) {
       if (!ok && typeof payload !== "string") return undefined
       const text = ok ? answerText({ ok: true, result: payload as Json }) : String(payload)
       return { text, bytes: Buffer.byteLength(text) }

@@ -39,19 +39,23 @@ export class Artifacts {
   readonly #room: Room
   readonly #seen: Array<Artifact> = []
   #more = 0
+  /** Redaction rules were in force. They are about records, and what is in the files they never saw. */
+  #ruled = false
 
   constructor(room: Room) {
     this.#room = room
   }
 
-  readonly see = ({ data, event_type: type }: TraceRecord): void => {
+  readonly see = ({ data, event_type: type, redacted }: TraceRecord): void => {
+    if (type === "run_started") this.#ruled ||= data["redact"] !== undefined
     if (type !== "artifact_written") return
     if (this.#seen.length >= most) {
       this.#more += 1
       return
     }
     this.#seen.push({
-      id: data["artifact_id"],
+      // What was redacted is the name of no file.
+      id: redacted === undefined ? data["artifact_id"] : undefined,
       name: data["name"] ?? data["artifact_id"],
       sha256: word(data["sha256"]).slice(0, 200),
       size: amount(data["size_bytes"] ?? data["bytes"]),
@@ -81,6 +85,7 @@ export class Artifacts {
 
   #preview(found: Found): Part {
     if (found.state !== "verified") return undefined
+    if (this.#ruled) return html`<p class="quiet">Recorded under redaction rules: no preview.</p>`
     const text = textOf(found.bytes)
     if (text === undefined) return html`<p class="quiet">Not text: no preview.</p>`
     return html`<details><summary>Preview</summary>${this.#room.box(text, shownText)}</details>`

@@ -4,7 +4,7 @@
  */
 import type { TraceRecord } from "../TraceReader.ts"
 import type { Call } from "./Calls.ts"
-import { amount, callOf, content, turnOf, word } from "./Fields.ts"
+import { amount, callOf, content, type Data, turnOf, word } from "./Fields.ts"
 
 export type Lane = "context" | "model" | "tool" | "wait"
 
@@ -20,8 +20,8 @@ export interface Bar {
   readonly from: number
   to: number
   state: BarState
-  /** Times of a turn's attempts, where there are several. */
-  readonly attempts: Array<{ readonly from: number; to: number }>
+  /** Times of a turn's attempts, or of a call's tries, where there are several. */
+  attempts?: Array<{ from: number; to: number }>
 }
 
 /** Events that are written together with the change of the context they announce. */
@@ -32,9 +32,23 @@ const announcements = new Set([
   "session_state_changed"
 ])
 
+/** Attempts of one bar that are drawn. */
+const mostAttempts = 20
+
+/** Ends a bar, and with it its last attempt. A try that was waited for, and never came, is none. */
+const endAt = (bar: Bar, at: number): void => {
+  bar.to = at
+  const attempt = bar.attempts?.at(-1)
+  if (attempt === undefined) return
+  if (attempt.from > at) bar.attempts?.pop()
+  else attempt.to = at
+}
+
 export class Bars {
   readonly #bars: Array<Bar> = []
   readonly #open = new Map<string, Bar>()
+  /** There is one turn at a time. */
+  #turn: { readonly turn: number; readonly bar: Bar } | undefined
   readonly #planned: Array<Bar> = []
   /** When the last thing happened that is not an announcement. */
   #before: number | undefined
@@ -67,12 +81,9 @@ export class Bars {
       case "tool_execution_started":
         return this.#start(`tool ${callOf(data, step)}`, "tool", content(data["tool"]), call?.anchor, at)
       case "retry_scheduled":
-        return this.#waits(
-          `wait before try ${amount(data["attempt"]) + 1} of ${content(data["tool"])}`,
-          amount(data["delay_ms"]),
-          call,
-          at
-        )
+        return this.#retries(data, step, call, at)
+      case "effect_intent":
+        return this.#triesAgain(callOf(data, step), at)
       case "tool_execution_finished":
         return this.#finish(`tool ${callOf(data, step)}`, at, data["ok"] === true ? "good" : "bad")
       case "approval_requested":
@@ -90,7 +101,7 @@ export class Bars {
 
   #make(lane: Lane, label: string, anchor: string | undefined, at: number): Bar {
     const short = label.length > 200 ? `${label.slice(0, 200)}…` : label
-    const bar: Bar = { lane, label: short, anchor, from: at, to: at, state: "open", attempts: [] }
+    const bar: Bar = { lane, label: short, anchor, from: at, to: at, state: "open" }
     this.#bars.push(bar)
     return bar
   }
@@ -103,40 +114,62 @@ export class Bars {
   }
 
   #turnStarts(turn: number, at: number): void {
-    const key = `turn ${turn}`
-    let bar = this.#open.get(key)
+    const bar = this.#turnBar(turn)
     if (bar === undefined) {
-      bar = this.#make("model", `turn ${turn + 1}`, `turn-${turn}`, at)
-      this.#open.set(key, bar)
+      this.#turn = { turn, bar: this.#make("model", `turn ${turn + 1}`, `turn-${turn}`, at) }
+      return
     }
     bar.state = "open"
-    bar.attempts.push({ from: at, to: at })
+    this.#attempts(bar).push({ from: at, to: at })
+  }
+
+  #turnBar(turn: number): Bar | undefined {
+    return this.#turn?.turn === turn ? this.#turn.bar : undefined
+  }
+
+  /** The attempts of a bar; as long as there is only one, it is the bar. */
+  #attempts(bar: Bar): NonNullable<Bar["attempts"]> {
+    bar.attempts ??= [{ from: bar.from, to: bar.to }]
+    return bar.attempts
   }
 
   #turnEnds(turn: number, at: number): void {
-    const bar = this.#open.get(`turn ${turn}`)
-    const attempt = bar?.attempts.at(-1)
-    if (bar === undefined || attempt === undefined) return
-    bar.to = at
-    attempt.to = at
+    const bar = this.#turnBar(turn)
+    if (bar === undefined) return
+    endAt(bar, at)
     bar.state = "good"
   }
 
   #rolledBack(turn: number, at: number): void {
-    const bar = this.#open.get(`turn ${turn}`)
+    const bar = this.#turnBar(turn)
     if (bar === undefined) return
     // A turn that was finished ended then; the rollback is what became of it.
-    if (bar.state === "open") {
-      bar.to = at
-      bar.attempts.at(-1)!.to = at
-    }
+    if (bar.state === "open") endAt(bar, at)
     bar.state = "rolled"
+  }
+
+  /** A try came to nothing: a wait, and then, inside the same call, the next one. */
+  #retries(data: Data, step: string, call: Call | undefined, at: number): void {
+    const delay = Math.max(0, amount(data["delay_ms"]))
+    this.#waits(`wait before try ${amount(data["attempt"]) + 1} of ${content(data["tool"])}`, delay, call, at)
+    const bar = this.#open.get(`tool ${callOf(data, step)}`)
+    if (bar === undefined || (bar.attempts?.length ?? 0) >= mostAttempts) return
+    bar.to = at
+    const attempts = this.#attempts(bar)
+    attempts.at(-1)!.to = at
+    attempts.push({ from: at + delay, to: at + delay })
+  }
+
+  /** The next try begins: the record knows it better than the plan did. */
+  #triesAgain(id: string, at: number): void {
+    const attempt = this.#open.get(`tool ${id}`)?.attempts?.at(-1)
+    if (attempt !== undefined && attempt.to === attempt.from) attempt.from = attempt.to = at
   }
 
   /** A wait whose length is known from the start; the record may end before it does. */
   #waits(label: string, millis: number, call: Call | undefined, at: number): void {
     const bar = this.#make("wait", label, call?.anchor, at)
-    bar.to = at + Math.max(0, millis)
+    bar.to = at + millis
     bar.state = "good"
     this.#planned.push(bar)
   }
@@ -148,7 +181,7 @@ export class Bars {
   #finish(key: string, at: number, state: BarState): void {
     const bar = this.#open.get(key)
     if (bar === undefined || bar.state !== "open") return
-    bar.to = at
+    endAt(bar, at)
     bar.state = state
     this.#open.delete(key)
   }
@@ -157,10 +190,7 @@ export class Bars {
   readonly end = (): { readonly bars: ReadonlyArray<Bar>; readonly from: number; readonly to: number } => {
     for (const bar of this.#planned) bar.to = Math.min(bar.to, this.#end)
     for (const bar of this.#bars) {
-      if (bar.state !== "open") continue
-      bar.to = this.#end
-      const attempt = bar.attempts.at(-1)
-      if (attempt !== undefined) attempt.to = this.#end
+      if (bar.state === "open") endAt(bar, this.#end)
     }
     return { bars: this.#bars, from: amount(this.#first), to: this.#end }
   }

@@ -78,7 +78,9 @@ const told = (call: Call): Markup => {
 }
 
 const reasons = ({ checks: found, rejected }: Call): Part => {
-  const said = [...(found === undefined || found.cause === "" ? [] : [found.cause]), ...(found?.notes ?? [])]
+  // A refusal names the cause as its kind.
+  const known = found === undefined || found.cause === "" || found.cause === rejected?.kind
+  const said = [...(known ? [] : [found.cause]), ...(found?.notes ?? [])]
   const cause = said.length === 0 ? undefined : html`<p class="why">${said.join("; ")}</p>`
   if (rejected === undefined) return cause
   const raised = rejected.raised === "" ? "" : ` (${rejected.raised})`
@@ -96,7 +98,7 @@ const course = ({ choice: made, escalated, judgedBy, ledger: kept, tries }: Call
     ...(kept?.evidence === undefined ? [] : [html`<li>Evidence: ${kept.evidence}</li>`]),
     ...(escalated ?? []).map((one, at) => html`<li>Try ${at + 1}, ${one}</li>`)
   ]
-  return lines.length === 0 ? undefined : html`<ul class="why">${lines}</ul>`
+  return lines.length === 0 ? undefined : html`<ul class="course">${lines}</ul>`
 }
 
 export const callCard = (call: Call): Markup => html`<div class="call" id="${call.anchor}" tabindex="-1">

@@ -206,10 +206,19 @@ export class Calls {
   /** Only for schemas without ids: validated and waiting, by step, and the one that ran last. */
   readonly #waiting: Array<Call> = []
   #last: Call | undefined
+  readonly #prefix: string
   #count = 0
+  #closed = false
 
-  constructor(room: Room) {
+  /** `prefix`: of the places of its calls on the page. */
+  constructor(room: Room, prefix = "call") {
     this.#room = room
+    this.#prefix = prefix
+  }
+
+  /** From now on no call is new. */
+  readonly close = (): void => {
+    this.#closed = true
   }
 
   /** Calls that are not shown, because there are too many. */
@@ -230,7 +239,8 @@ export class Calls {
   }
 
   #named(id: string, data: Data): Call | undefined {
-    if (this.#byId.has(id)) return this.#byId.get(id)
+    const known = this.#byId.get(id)
+    if (known !== undefined || this.#closed || this.#byId.has(id)) return known
     const call = this.#make(id, data)
     this.#byId.set(id, call)
     return call
@@ -253,9 +263,10 @@ export class Calls {
   }
 
   #make(id: string, data: Data): Call | undefined {
+    if (this.#closed) return undefined
     this.#count += 1
     if (this.#count > most) return undefined
     const tool = this.#room.clip(content(data["tool"]), 300).text
-    return { anchor: `call-${this.#count}`, id: this.#room.clip(id, 200).text, tool, artifacts: [] }
+    return { anchor: `${this.#prefix}-${this.#count}`, id: this.#room.clip(id, 200).text, tool, artifacts: [] }
   }
 }

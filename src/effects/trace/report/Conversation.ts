@@ -5,8 +5,8 @@ import { badge, callCard } from "./CallView.ts"
 import { amount, content, count, type Data, duration, turnOf, word } from "./Fields.ts"
 import { html, Markup, number, type Part, type Room } from "./Markup.ts"
 
-/** Messages and turns that are shown; later ones are counted. */
-const most = 2_000
+/** Messages and turns that are shown from the beginning. */
+const most = 400
 const shownText = 20_000
 const longFrom = 100
 
@@ -49,6 +49,12 @@ const turnState = (turn: Turn): Markup => {
   return badge("quiet", count(turn.calls.length, "call"))
 }
 
+/** Nobody knows what a turn took that never finished. */
+const spent = ({ finished, millis, tokens }: Turn): Part =>
+  finished || tokens > 0
+    ? html`${badge("quiet", count(tokens, "token"))} ${badge("quiet", duration(millis))}`
+    : undefined
+
 const folded = (title: string, body: Part, open = false): Markup =>
   html`<details${new Markup(open ? " open" : "")}><summary>${title}</summary>${body}</details>`
 
@@ -57,7 +63,7 @@ const turnView = (turn: Turn): Markup => {
   const only = turn.text === undefined && turn.calls.length === 0
   return html`<article class="turn${turn.rolledBack === undefined ? "" : " rolled"}" id="turn-${turn.turn}" tabindex="-1">
 <h3>Model, turn ${turn.turn + 1} <span class="at">${turn.seconds.toFixed(3)} s</span></h3>
-<p class="badges">${turnState(turn)} ${badge("quiet", count(turn.tokens, "token"))} ${badge("quiet", duration(turn.millis))}</p>
+<p class="badges">${turnState(turn)} ${spent(turn)}</p>
 ${turn.reasoning === undefined ? undefined : folded("Reasoning", turn.reasoning)}${
   turn.text === undefined ? undefined : html`<div class="${answered ? "said answer" : "said"}">${turn.text}</div>`
 }${turn.mistake}${turn.calls.map(callCard)}${turn.raw.length === 0 ? undefined : folded("As the model wrote it", turn.raw, only)}
@@ -81,6 +87,20 @@ export class Conversation {
 
   constructor(room: Room) {
     this.#room = room
+  }
+
+  /** There is no room for another message or turn. */
+  get full(): boolean {
+    return this.#entries.length >= most
+  }
+
+  /** Messages and turns that found no room. */
+  get more(): number {
+    return this.#more
+  }
+
+  get count(): number {
+    return this.#entries.length
   }
 
   readonly see = (record: TraceRecord) => {
@@ -122,12 +142,12 @@ export class Conversation {
   }
 
   #push(entry: Message | Turn): void {
-    if (this.#entries.length < most) this.#entries.push(entry)
-    else this.#more += 1
+    if (this.full) this.#more += 1
+    else this.#entries.push(entry)
   }
 
   #add(about: Pick<Message, "role" | "title" | "seconds">, body: unknown): void {
-    if (this.#entries.length >= most) this.#more += 1
+    if (this.full) this.#more += 1
     else this.#push({ kind: "message", ...about, body: this.#box(body) })
   }
 
@@ -184,19 +204,30 @@ export class Conversation {
     turn.mistake = html`<p class="why"><strong>${word(data["code"])}</strong> ${this.#room.line(content(data["reason"]), 2_000)}</p>${excerpt}`
   }
 
-  /** Where a link to a turn leads. */
-  readonly has = (turn: number): boolean => this.#turns.has(turn)
-
-  readonly view = (moreCalls: number): Markup => {
-    const shown = this.#entries.map((entry) => (entry.kind === "turn" ? turnView(entry) : messageView(entry)))
-    const left = [
-      ...(this.#more > 0 ? [`${number(this.#more)} more messages and turns`] : []),
-      ...(moreCalls > 0 ? [`${number(moreCalls)} more calls`] : [])
-    ].join(" and ")
-    // What is off the screen of a long one need not be laid out.
-    const size = shown.length > longFrom ? "long" : "short"
-    return html`<div class="${size}">${shown.length === 0 ? html`<p class="quiet">Nothing was said.</p>` : shown}</div>${
-      left === "" ? undefined : html`<p class="cut">${left} are not shown here; the trace has them.</p>`
-    }`
+  /** Where links to turns and calls can lead. */
+  readonly anchors = (): ReadonlySet<string> => {
+    const turns = this.#entries.filter((entry) => entry.kind === "turn")
+    return new Set(turns.flatMap(({ calls, turn }) => [`turn-${turn}`, ...calls.map(({ anchor }) => anchor)]))
   }
+
+  readonly parts = (): ReadonlyArray<Markup> =>
+    this.#entries.map((entry) => (entry.kind === "turn" ? turnView(entry) : messageView(entry)))
+}
+
+/** `late`: the end of a long conversation, whose beginning `early` is. `moreCalls`: calls of shown turns that are not shown. */
+export const conversation = (early: Conversation, late: Conversation | undefined, moreCalls: number): Markup => {
+  const [first, last] = [early.parts(), late?.parts() ?? []]
+  const left = early.more - last.length
+  const gap =
+    left > 0
+      ? html`<p class="cut">${number(left)} messages and turns, with their calls, are not shown here; the trace has them.</p>
+`
+      : undefined
+  const calls =
+    moreCalls > 0 && gap === undefined
+      ? html`<p class="cut">${number(moreCalls)} more calls are not shown here; the trace has them.</p>`
+      : undefined
+  // What is off the screen of a long one need not be laid out.
+  const size = first.length > longFrom ? "long" : "short"
+  return html`<div class="${size}">${first.length === 0 ? html`<p class="quiet">Nothing was said.</p>` : first}${gap}${last}</div>${calls}`
 }

@@ -1,6 +1,6 @@
 /** How much of each limit a run used. Limits are what its first event says; use is counted from the events. */
 import type { TraceRecord } from "../TraceReader.ts"
-import { amount, content, count, type Data, duration, isData, isLeftOut } from "./Fields.ts"
+import { amount, content, type Data, duration, isData, isLeftOut } from "./Fields.ts"
 import { html, type Markup, number, type Part } from "./Markup.ts"
 
 type Limits = Readonly<Record<string, number | null | undefined>>
@@ -10,6 +10,8 @@ interface Gauge {
   readonly used: number
   readonly limit: number | null | undefined
   readonly show: (value: number) => string
+  /** What it counts, where its name does not say. */
+  readonly unit?: string
 }
 
 const bytes = (value: unknown): number =>
@@ -84,14 +86,13 @@ export class Gauges {
 
   get #gauges(): ReadonlyArray<Gauge> {
     const limits = this.#limits ?? {}
-    const size = (value: number) => `${number(value)} bytes`
     return [
       { name: "Model turns", used: this.#turns, limit: limits["modelTurns"], show: number },
       { name: "Tool calls", used: this.#calls, limit: limits["toolCalls"], show: number },
       { name: "Wall time", used: this.#last - amount(this.#first), limit: limits["wallMillis"], show: duration },
       { name: "Longest call", used: this.#longestCall, limit: limits["toolMillis"], show: duration },
-      { name: "Longest turn", used: this.#mostTokens, limit: limits["outputTokens"], show: (n) => count(n, "token") },
-      { name: "Longest answer", used: this.#longestAnswer, limit: limits["resultBytes"], show: size },
+      { name: "Longest turn", used: this.#mostTokens, limit: limits["outputTokens"], show: number, unit: "tokens" },
+      { name: "Longest answer", used: this.#longestAnswer, limit: limits["resultBytes"], show: number, unit: "bytes" },
       { name: "Repairs in a row", used: this.#mostRepairs, limit: limits["repairs"], show: number }
     ]
   }
@@ -102,10 +103,11 @@ export class Gauges {
   }
 }
 
-const gauge = ({ limit, name, show, used }: Gauge): Part => {
+const gauge = ({ limit, name, show, unit, used }: Gauge): Part => {
   if (limit === undefined) return undefined
-  if (limit === null) return html`<li><span>${name}</span><span class="used">${show(used)}, no limit</span></li>`
+  const of = unit === undefined ? "" : ` ${unit}`
+  if (limit === null) return html`<li><span>${name}</span><span class="used">${show(used)}${of}, no limit</span></li>`
   const part = limit > 0 ? Math.min(1, used / limit) : used > 0 ? 1 : 0
   const tone = part >= 1 ? "full" : part >= 0.8 ? "near" : "fine"
-  return html`<li><span>${name}</span><span class="used">${show(used)} of ${show(limit)}</span><svg class="gauge" width="100%" height="8" aria-hidden="true"><rect class="track" width="100%" height="8" rx="4"/><rect class="${tone}" width="${Math.round(part * 10_000) / 100}%" height="8" rx="4"/></svg></li>`
+  return html`<li><span>${name}</span><span class="used">${show(used)} of ${show(limit)}${of}</span><svg class="gauge" width="100%" height="8" aria-hidden="true"><rect class="track" width="100%" height="8" rx="4"/><rect class="${tone}" width="${Math.round(part * 10_000) / 100}%" height="8" rx="4"/></svg></li>`
 }

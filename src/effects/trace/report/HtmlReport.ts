@@ -4,17 +4,19 @@
  */
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
-import { type Item, Lines, maxLineBytes, readBytes, type TraceReadError } from "../TraceReader.ts"
+import { ClaimCheck } from "../claims/ClaimCheck.ts"
+import { eachChunk, type Item, Lines, maxLineBytes, type TraceReadError } from "../TraceReader.ts"
 import { type Summary, Totals } from "../TraceTimeline.ts"
 import { TraceValidator, type ValidateOptions, type Verdict } from "../TraceValidator.ts"
+import { claimsBadge, claimsView } from "./AnswerClaims.ts"
 import { Artifacts } from "./Artifacts.ts"
 import { Bars } from "./Bars.ts"
 import { Calls } from "./Calls.ts"
-import { Conversation } from "./Conversation.ts"
+import { Conversation, conversation } from "./Conversation.ts"
 import { EventTable } from "./EventTable.ts"
 import { Gauges } from "./Gauges.ts"
-import { Room } from "./Markup.ts"
+import { LateTurns } from "./LateTurns.ts"
+import { html, Room } from "./Markup.ts"
 import { page } from "./Page.ts"
 import { problems, Unread, verdictBadge } from "./Problems.ts"
 import { Beginning, runSummary } from "./RunSummary.ts"
@@ -45,8 +47,10 @@ export class HtmlReport {
   readonly #bars = new Bars()
   readonly #calls = new Calls(this.#room)
   readonly #conversation = new Conversation(this.#room)
+  readonly #late = new LateTurns()
   readonly #artifacts = new Artifacts(this.#room)
   readonly #gauges = new Gauges()
+  readonly #claims = new ClaimCheck()
   readonly #table = new EventTable(new Room(eventsRoom))
 
   /** The artifacts directory of the options is also where previews come from. */
@@ -57,22 +61,27 @@ export class HtmlReport {
 
   readonly push = (bytes: Uint8Array): void => {
     this.#digest.update(bytes)
-    for (const item of this.#lines.push(bytes)) this.#item(item)
+    this.#lines.feed(bytes, this.#item)
   }
 
-  #item(item: Item): void {
+  readonly #item = (item: Item): void => {
     this.#validator.add(item)
     this.#unread.see(item)
+    if (item._tag === "Unreadable") this.#claims.unreadable()
     if (item._tag === "Unreadable") return
     const { record } = item
     this.#totals.add(record)
     this.#beginning.see(record)
     this.#gauges.see(record)
+    this.#claims.see(record)
     this.#artifacts.see(record)
     this.#table.see(record)
     this.#conversation.see(record)
+    if (this.#conversation.full) this.#late.see(record)
     const about = this.#calls.see(record)
     if (about?.isNew === true) this.#conversation.call(about.call, record.step)
+    // A turn that found no room brings no calls either.
+    if (this.#conversation.more > 0) this.#calls.close()
     this.#bars.see(record, about?.call)
   }
 
@@ -81,12 +90,16 @@ export class HtmlReport {
     const verdict = this.#validator.end()
     const { summary } = this.#totals
     const directory = summary.content === false ? undefined : this.#options.artifacts
+    const claims = this.#claims.end()
+    const badges = html`${verdictBadge(verdict, summary.schema)} ${claimsBadge(claims)}`
     const run = this.#room.clip(summary.runIds[0] ?? "no run", 100).text
+    const late = this.#conversation.more > 0 ? this.#late.conversation(this.#room) : undefined
+    const anchors = new Set([...this.#conversation.anchors(), ...(late?.anchors() ?? [])])
     const pieces = page({
       title: `Run ${run}`,
-      summary: runSummary(summary, this.#beginning, verdictBadge(verdict, summary.schema), this.#room),
-      timeline: timeline(this.#bars.end(), this.#conversation.has),
-      conversation: this.#conversation.view(this.#calls.more),
+      summary: html`${runSummary(summary, this.#beginning, badges, this.#room)}${claimsView(claims, this.#room)}`,
+      timeline: timeline(this.#bars.end(), anchors),
+      conversation: conversation(this.#conversation, late, this.#calls.more),
       artifacts: this.#artifacts.view(directory),
       limits: this.#gauges.view(),
       problems: problems(verdict, summary.schema, summary.status !== "unfinished", this.#unread),
@@ -108,6 +121,5 @@ export const ofText = (text: string | Uint8Array, options: ValidateOptions = {})
 export const ofFile = (path: string, options: ValidateOptions = {}): Effect.Effect<Report, TraceReadError> =>
   Effect.suspend(() => {
     const report = new HtmlReport(options)
-    const push = (bytes: Uint8Array) => Effect.sync(() => report.push(bytes))
-    return Effect.map(Stream.runForEach(readBytes(path), push), report.end)
+    return Effect.map(eachChunk(path, report.push), report.end)
   })

@@ -3,6 +3,7 @@
  * markup already. Control characters and marks that reorder or hide text are shown by their code, never sent. Knows
  * nothing about traces.
  */
+import { codeOf, unseen } from "../Unseen.ts"
 
 /** Markup that was made by `html`. */
 export class Markup {
@@ -13,10 +14,6 @@ export class Markup {
 }
 
 export type Part = Markup | string | number | undefined | ReadonlyArray<Part>
-
-/** C0 and C1 but line end and tab, lone surrogates, bidirectional and invisible marks, tag characters. */
-const hidden =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\udb40[\udc00-\udc7f]/g
 
 const special = /[&<>"'`]/g
 
@@ -29,18 +26,12 @@ const entities: Readonly<Record<string, string>> = {
   "`": "&#96;"
 }
 
-const any = new RegExp(`${hidden.source}|${special.source}`)
-
-const code = (character: string): string => {
-  const point = character.codePointAt(0)!
-  const digits = point.toString(16)
-  return point > 0xffff ? `\\u{${digits}}` : `\\u${digits.padStart(4, "0")}`
-}
+const any = new RegExp(`${unseen.source}|${special.source}`)
 
 const escape = (text: string, mark: (code: string) => string): string => {
   if (!any.test(text)) return text
   const entity = (character: string): string => entities[character] ?? character
-  return text.replace(special, entity).replace(hidden, (character) => mark(code(character)))
+  return text.replace(special, entity).replace(unseen, (character) => mark(codeOf(character)))
 }
 
 /** Text between tags. A character nobody would see is marked as such. */
@@ -48,6 +39,12 @@ export const inText = (text: string): string => escape(text, (shown) => `<span c
 
 /** Text inside double quotes of an attribute. */
 export const inAttribute = (text: string): string => escape(text, (shown) => shown)
+
+/** Text on one line of a list whose fields end at tabs. */
+export const inLine = (text: string): string =>
+  /[^ -~·]/.test(text)
+    ? text.replace(/[\t\n]/g, (character) => (character === "\t" ? "\\t" : "\\n")).replace(unseen, codeOf)
+    : text
 
 /** For each hole of a template: is it inside a tag? Then it has to be inside double quotes. */
 const holes = new WeakMap<TemplateStringsArray, ReadonlyArray<boolean>>()

@@ -3,7 +3,7 @@
  * use only the script and the style that are written in it.
  */
 import { createHash } from "node:crypto"
-import { kindNames } from "./EventTable.ts"
+import { type Events, kindNames } from "./EventTable.ts"
 import { html, inAttribute, inText, type Markup, number } from "./Markup.ts"
 import { script } from "./Script.ts"
 import { style } from "./Style.ts"
@@ -16,7 +16,7 @@ export interface Parts {
   readonly artifacts: Markup
   readonly limits: Markup
   readonly problems: Markup
-  readonly events: { readonly rows: ReadonlyArray<Markup>; readonly count: number; readonly shown: number }
+  readonly events: Events
   /** SHA-256 of the trace's bytes. */
   readonly digest: string
 }
@@ -47,6 +47,18 @@ const filter = html`<form id="filter" hidden>
 </form>
 `
 
+/** Pages of a long table: the script shows them, and turns them. */
+const pager = (place: "above" | "below"): Markup => {
+  const goTo =
+    place === "below"
+      ? undefined
+      : html`<label>Go to event <input type="number" min="0" inputmode="numeric" autocomplete="off"></label>`
+  return html`<div class="pager ${place}" role="group" aria-label="Pages of the table, ${place}" hidden>
+<button type="button" data-to="first">First</button><button type="button" data-to="back">Back</button><span class="extent"></span><button type="button" data-to="on">Next</button><button type="button" data-to="last">Last</button>${goTo}
+</div>
+`
+}
+
 function* head(title: string): Iterable<string> {
   yield `<!doctype html>
 <html lang="en">
@@ -73,6 +85,27 @@ const section = (name: string, body: Markup): string =>
 ${body.value}</section>
 `
 
+function* eventsSection({ count, missing, packed, rows, shown }: Events): Iterable<string> {
+  const long = packed.length > 0
+  const toPrint = count <= printedRows
+  const few = missing === 0 ? "" : ` ${number(missing)} of them are in the trace only.`
+  yield `<section id="events" aria-labelledby="h-events"><h2 id="h-events">Events</h2>
+<p class="quiet">${number(count)} events.${few}${
+    long
+      ? `<span id="left-out"> The first and last ${number(shown)} stand here; the page’s script shows all.</span>`
+      : ""
+  }</p>
+${toPrint ? "" : '<p class="paper">The table of events is too long to print.</p>\n'}${filter.value}${
+  long ? pager("above").value : ""
+}<div class="rows${toPrint ? "" : " long"}">
+`
+  for (const row of rows) yield row.value
+  yield "</div>\n"
+  if (long) yield pager("below").value
+  for (const block of packed) yield block.value
+  yield "</section>\n"
+}
+
 /** The page in pieces, in order. */
 export function* page(parts: Parts): Iterable<string> {
   const { artifacts, conversation, digest, events, limits, problems, summary, timeline, title } = parts
@@ -83,14 +116,8 @@ export function* page(parts: Parts): Iterable<string> {
   yield section("Artifacts", artifacts)
   yield section("Limits", limits)
   yield section("Problems", problems)
-  const long = events.shown > printedRows
-  yield `<section id="events" aria-labelledby="h-events"><h2 id="h-events">Events</h2>
-<p class="quiet">${number(events.count)} events, ${number(events.shown)} shown.</p>
-${long ? '<p class="paper">The table of events is too long to print.</p>\n' : ""}${filter.value}<div class="rows${long ? " long" : ""}">
-`
-  for (const row of events.rows) yield row.value
-  yield `</div></section>
-</main>
+  yield* eventsSection(events)
+  yield `</main>
 <footer>
 <p>Made from a trace of SHA-256 <code>${inText(digest)}</code>. A report shows what the record says; it proves nothing that the record does not.</p>
 </footer>

@@ -1,7 +1,7 @@
 /** What is wrong with a trace, in the validator's words, and what could not be read at all. Judges nothing itself. */
 import { schemaId } from "../../../actors/TraceEvent.ts"
 import type { Item, Unreadable } from "../TraceReader.ts"
-import { invariants, type Verdict } from "../TraceValidator.ts"
+import { invariants, type Verdict, type Violation } from "../TraceValidator.ts"
 import { badge } from "./CallView.ts"
 import { count } from "./Fields.ts"
 import { html, inText, Markup, number, type Part } from "./Markup.ts"
@@ -43,6 +43,15 @@ const unjudged = ({ unjudged: left }: Verdict): Part =>
     ? undefined
     : html`<p class="quiet">Not judged: ${left.map((id, at) => html`${at > 0 ? "; " : ""}${id} (${invariants[id]})`)}</p>`
 
+/** What an invariant asks for is said once. */
+const problem = ({ invariant, line, message, seq }: Violation, isFirst: boolean): Markup => {
+  const event = seq === undefined ? undefined : html`<a href="#event-${seq}">event ${seq}</a>`
+  const at = line === undefined ? "" : `${seq === undefined ? "" : ", "}line ${line}`
+  return html`<li><p><strong>${invariant}</strong> ${message.slice(0, 2_000)} <span class="quiet">${event}${at}</span></p>${
+    isFirst ? html`<p class="quiet">${invariants[invariant]}</p>` : undefined
+  }</li>`
+}
+
 /** `ended`: somebody has seen a terminal event, also if the validator was lost before it. */
 export const problems = (verdict: Verdict, schema: string | undefined, ended: boolean, unread: Unread): Markup => {
   if (schema !== undefined && schema !== schemaId) {
@@ -50,12 +59,12 @@ export const problems = (verdict: Verdict, schema: string | undefined, ended: bo
     return html`<p>The invariants are those of ${name}; this trace is of another schema and is not judged.</p>${unread.view()}`
   }
   const more = verdict.violationCount - verdict.violations.length
-  const found = html`<ul class="problems">${verdict.violations.map(
-    ({ invariant, line, message, seq }) =>
-      html`<li><p><strong>${invariant}</strong> ${message.slice(0, 2_000)} <span class="quiet">${seq === undefined ? "" : `event ${seq}`}${
-        line === undefined ? "" : `${seq === undefined ? "" : ", "}line ${line}`
-      }</span></p><p class="quiet">${invariants[invariant]}</p></li>`
-  )}${more > 0 ? html`<li>and ${number(more)} more</li>` : undefined}</ul>`
+  const explained = new Set<string>()
+  const found = html`<ul class="problems">${verdict.violations.map((one) => {
+    const isFirst = !explained.has(one.invariant)
+    explained.add(one.invariant)
+    return problem(one, isFirst)
+  })}${more > 0 ? html`<li>and ${number(more)} more</li>` : undefined}</ul>`
   const ending =
     verdict.complete || ended
       ? undefined

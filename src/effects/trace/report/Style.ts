@@ -1,12 +1,12 @@
 /** The page's style: light and dark, wide and narrow, screen and paper. All colours of text reach 4.5 : 1 on their ground. */
 
-const colours = `:root {
+export const colours = `:root {
   color-scheme: light dark;
   --ground: #ffffff; --raised: #f4f6f8; --line: #d0d7de; --text: #1b1f24; --quiet: #535b65; --link: #0757b8;
   --good: #0f5c27; --good-ground: #dff7e5; --bad: #9f1022; --bad-ground: #ffe9e7; --warn: #704600; --warn-ground: #fff4cc;
   --model: #1f6feb; --tool: #1a7f37; --context: #76818d; --wait: #a06a00; --failed: #cf222e; --mark: #6b3fa0;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --ground: #0e1218; --raised: #171c24; --line: #343c47; --text: #e6ebf1; --quiet: #a0a9b4; --link: #74b0ff;
     --good: #6fdc8c; --good-ground: #11301c; --bad: #ffa198; --bad-ground: #43181b; --warn: #f0c35a; --warn-ground: #38290a;
@@ -14,7 +14,7 @@ const colours = `:root {
   }
 }`
 
-const base = `* { box-sizing: border-box; }
+export const base = `* { box-sizing: border-box; }
 html { scroll-padding-top: 3.5rem; }
 body { margin: 0; background: var(--ground); color: var(--text); font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 main, header, footer { max-width: 72rem; margin: 0 auto; padding: 0 1rem; }
@@ -35,6 +35,7 @@ pre { margin: .2rem 0; padding: .5rem .7rem; background: var(--raised); border: 
 .at { font-weight: normal; font-size: .85rem; }
 .cut { color: var(--warn); font-style: italic; }
 .why { color: var(--bad); margin: .3rem 0; }
+.course { color: var(--quiet); margin: .3rem 0; }
 summary { cursor: pointer; color: var(--quiet); padding: .15rem 0; }
 [hidden] { display: none !important; }
 .skip { position: absolute; left: -99rem; }
@@ -45,7 +46,7 @@ nav a { display: block; padding: .55rem 0; text-decoration: none; white-space: n
 nav a:hover { text-decoration: underline; }
 footer { margin-top: 3rem; padding: 1rem; color: var(--quiet); font-size: .85rem; border-top: 1px solid var(--line); }`
 
-const parts = `.badges { display: flex; flex-wrap: wrap; gap: .3rem; margin: .3rem 0; }
+export const parts = `.badges { display: flex; flex-wrap: wrap; gap: .3rem; margin: .3rem 0; }
 .badge { border-radius: 1rem; padding: .05rem .6rem; font-size: .85rem; border: 1px solid currentColor; }
 .lead .badge { font-size: 1rem; padding: .2rem .8rem; font-weight: 600; }
 .badge.good { color: var(--good); background: var(--good-ground); }
@@ -103,7 +104,10 @@ const pictures = `.scroll { overflow-x: auto; border: 1px solid var(--line); bor
 
 const table = `#filter { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: end; margin: .5rem 0 1rem; }
 #filter label { display: block; font-size: .85rem; color: var(--quiet); }
-#filter input, #filter select, #filter button { font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--quiet); border-radius: 6px; padding: .35rem .6rem; min-height: 2.5rem; }
+.pager { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .5rem 0; } .pager .extent { color: var(--quiet); padding: 0 .3rem; min-width: 12rem; text-align: center; }
+.pager label { margin-left: auto; color: var(--quiet); font-size: .85rem; } .pager input { width: 7rem; }
+button { cursor: pointer; } button:disabled { cursor: default; opacity: .5; }
+#filter input, #filter select, #filter button, .pager button, .pager input { font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--quiet); border-radius: 6px; padding: .35rem .6rem; min-height: 2.5rem; }
 #filter input { width: min(24rem, 80vw); }
 #found { color: var(--quiet); }
 .long .portion { content-visibility: auto; contain-intrinsic-size: auto 3400px; }
@@ -121,10 +125,12 @@ td summary { padding: 0; }
   tr { display: grid; grid-template-columns: auto auto 1fr; gap: 0 .8rem; border-bottom: 1px solid var(--line); padding: .35rem 0; }
   td { border: 0; padding: 0; } td:nth-child(3) { color: var(--quiet); } td:nth-child(4) { grid-column: 1 / -1; font-weight: 600; } td.data { grid-column: 1 / -1; }
   article { padding-left: .7rem; } .call, .artifact { padding: .5rem .6rem; }
+  .pager .extent { order: -1; flex-basis: 100%; text-align: left; padding: 0; }
   .about div { grid-template-columns: 1fr; gap: 0; margin-bottom: .4rem; }
 }
 @media print {
-  nav, .skip, #filter { display: none !important; }
+  :root { color-scheme: light; }
+  nav, .skip, #filter, .pager { display: none !important; }
   body { font-size: 10pt; } main { max-width: none; }
   .long article, .long .portion { content-visibility: visible; }
   pre { max-height: none; overflow: visible; }

@@ -81,21 +81,21 @@ const barView = (bar: Placed, top: number, { from, span }: Scale): Markup => {
   const y = top + bar.row * rowHeight
   const group = bar.members > 1
   const label = group ? `${count(bar.members, "bar")} close together, the first: ${bar.label}` : bar.label
-  const title = `${label}: ${duration(bar.to - bar.from)}, from ${duration(bar.from - from)}${said[bar.state]}`
+  const inner = group ? [] : (bar.attempts ?? [])
+  const times = inner.length < 2 ? "" : `, ${inner.length} ${bar.lane === "model" ? "attempts" : "tries"}`
+  const title = `${label}: ${duration(bar.to - bar.from)}, from ${duration(bar.from - from)}${times}${said[bar.state]}`
   const rect = html`<rect class="bar ${bar.lane} ${bar.state}" x="${at(bar.from)}" y="${y}" width="${width(bar)}" height="${barHeight}" rx="3"/>`
   const hatch =
     bar.state === "rolled"
       ? html`<rect class="hatch" x="${at(bar.from)}" y="${y}" width="${width(bar)}" height="${barHeight}" rx="3"/>`
       : undefined
   const attempts =
-    bar.attempts.length < 2 || group
+    inner.length < 2
       ? undefined
-      : bar.attempts
-          .slice(0, 20)
-          .map(
-            (one) =>
-              html`<rect class="attempt" x="${at(one.from)}" y="${y + barHeight - 5}" width="${width(one)}" height="4"/>`
-          )
+      : inner.map(
+          (one) =>
+            html`<rect class="attempt" x="${at(one.from)}" y="${y + barHeight - 8}" width="${width(one)}" height="6"/>`
+        )
   const body = html`<title>${title}</title>${rect}${hatch}${attempts}`
   return bar.anchor === undefined
     ? html`<g role="img" aria-label="${title}">${body}</g>`
@@ -141,16 +141,15 @@ const ticks = ({ span }: Scale, height: number): ReadonlyArray<Markup> => {
 
 const legend = html`<ul class="legend"><li><span class="key good"></span>done</li><li><span class="key bad"></span>failed or refused</li><li><span class="key rolled"></span>rolled back</li><li><span class="key open"></span>no end in the record</li></ul>`
 
-/** `isTold`: can a turn be found further down? A bar is a link only then. */
+/** `anchors`: what can be found further down. A bar is a link only to that. */
 export const timeline = (
   found: { readonly bars: ReadonlyArray<Bar>; readonly from: number; readonly to: number },
-  isTold: (turn: number) => boolean
+  anchors: ReadonlySet<string>
 ): Markup => {
   const { from, to } = found
-  const bars = found.bars.map((bar) => {
-    const turn = /^turn-(\d+)$/.exec(bar.anchor ?? "")?.[1]
-    return turn === undefined || isTold(Number(turn)) ? bar : { ...bar, anchor: undefined }
-  })
+  const bars = found.bars.map((bar) =>
+    bar.anchor === undefined || anchors.has(bar.anchor) ? bar : { ...bar, anchor: undefined }
+  )
   if (bars.length === 0) return html`<p class="quiet">Nothing in this trace took time.</p>`
   const scale: Scale = { from, span: Math.max(to - from, 0.001) }
   const { drawn, height } = lay(bars, scale.span)

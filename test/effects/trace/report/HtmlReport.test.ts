@@ -7,7 +7,7 @@ import * as fc from "fast-check"
 import { firstRows, lastRows } from "../../../../src/effects/trace/report/EventTable.ts"
 import { ofText, type Report } from "../../../../src/effects/trace/report/HtmlReport.ts"
 import { type ContractedName, contracted } from "../../../kit/contractTraces.ts"
-import { foreign, hostile, invisible } from "../../../kit/page.ts"
+import { foreign, hostile, invisible, unpacked } from "../../../kit/page.ts"
 import { play } from "../../../kit/run.ts"
 import { call, calls } from "../../../kit/script.ts"
 import { type GoodName, good } from "../../../kit/traces.ts"
@@ -308,20 +308,97 @@ describe("HtmlReport", () => {
     })
   )
 
-  it("a long trace shows its beginning and its end, and says how much is between", () => {
+  it("a long trace shows its beginning and its end, says how much is between, and packs all of it", () => {
     const many = firstRows + lastRows + 500
     const lines = [line(0, "run_started", 0, "run", { task: "t", limits: {}, content: true })]
     for (let seq = 1; seq < many; seq++) lines.push(line(seq, "generation_token", seq, "model-0", { count: 1 }))
     const shown = page(lines.join("\n"))
+    assert.deepStrictEqual(foreign(shown), [])
     assert.strictEqual(shown.split('<tr class="k-').length - 1, firstRows + lastRows)
-    assert.include(shown, "500 events are left out here")
-    assert.include(shown, `<td class="n">${firstRows - 1}</td>`)
-    assert.notInclude(shown, `<td class="n">${firstRows}</td>`)
-    assert.include(shown, `<td class="n">${many - lastRows}</td>`)
-    assert.include(shown, `<td class="n">${many - 1}</td>`)
-    assert.isBelow(
-      shown.indexOf(`<td class="n">${many - lastRows}</td>`),
-      shown.indexOf(`<td class="n">${many - 1}</td>`)
+    assert.include(shown, "500 events between these are not shown")
+    const place = (seq: number) => shown.indexOf(`id="event-${seq}"`)
+    assert.isAbove(place(firstRows - 1), 0)
+    assert.strictEqual(place(firstRows), -1)
+    assert.isAbove(place(many - lastRows), place(firstRows - 1))
+    assert.isAbove(place(many - 1), place(many - lastRows))
+    const rows = unpacked(shown)
+    assert.deepStrictEqual(
+      rows.map((row) => Number(row.split("\t")[2])),
+      Array.from({ length: many }, (_, seq) => seq)
+    )
+    assert.strictEqual(rows[7], '0 \t\t7\t0.007\tmodel-0\tgeneration_token\t{"count":1}')
+  })
+
+  it("a trace whose rows are all on the page packs nothing", () => {
+    const lines = [line(0, "run_started", 0, "run", { task: "t", limits: {}, content: true })]
+    for (let seq = 1; seq < firstRows + lastRows; seq++) lines.push(line(seq, "generation_token", seq, "model-0", {}))
+    const shown = page(lines.join("\n"))
+    assert.deepStrictEqual(unpacked(shown), [])
+    assert.notInclude(shown, "between these")
+    assert.strictEqual(shown.split('<tr class="k-').length - 1, firstRows + lastRows)
+  })
+
+  it("a long conversation shows its first and its last turns, and every link of the page leads somewhere", () => {
+    const lines = [line(0, "run_started", 0, "run", { task: "t", limits: {}, content: true })]
+    const turns = 700
+    for (let turn = 0; turn < turns; turn++) {
+      const at = turn * 10
+      const step = `model-${turn}`
+      const call = { call: `c${turn}`, tool: "add" }
+      lines.push(
+        line(lines.length, "model_call_started", at, step, { turn, attempt: 0 }),
+        line(lines.length + 1, "model_call_finished", at + 4, step, { turn, attempt: 0, text: `SAID ${turn}.` }),
+        line(lines.length + 2, "tool_call_validated", at + 4, step, { ...call, arguments: { a: turn } }),
+        line(lines.length + 3, "tool_execution_started", at + 5, `tool-${turn}`, call),
+        line(lines.length + 4, "tool_execution_finished", at + 9, `tool-${turn}`, { ...call, ok: true })
+      )
+    }
+    lines.push(line(lines.length, "run_completed", turns * 10, "finalize", { final_text: "THE END" }))
+    const shown = page(lines.join("\n"))
+    const told = section(shown, "conversation")
+    const isTold = (turn: number) => told.includes(`<pre>SAID ${turn}.</pre>`)
+    assert.deepStrictEqual([0, 399, 400, 599, 600, 699].map(isTold), [true, true, false, false, true, true])
+    assert.include(told, "200 messages and turns, with their calls, are not shown here")
+    assert.strictEqual(told.split('<div class="call"').length - 1, 500)
+    assert.isAbove(told.indexOf("THE END"), told.indexOf(`id="turn-699"`))
+    const ids = new Set([...shown.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
+    const dead = [...shown.matchAll(/ href="#([^"]+)"/g)].filter(([, id]) => !ids.has(id!))
+    assert.deepStrictEqual(dead, [])
+    assert.strictEqual(ids.size, [...shown.matchAll(/ id="([^"]+)"/g)].length, "no id is there twice")
+  })
+
+  it("tries of a call are drawn inside its bar, with the waits between them beside it", () => {
+    const call = { call: "a", tool: "x" }
+    const shown = page(
+      [
+        line(0, "run_started", 0, "run", { task: "t", limits: {}, content: true }),
+        line(1, "effect_intent", 100, "tool-0", { ...call, attempt: 1 }),
+        line(2, "tool_execution_started", 100, "tool-0", call),
+        line(3, "retry_scheduled", 200, "tool-0", { ...call, attempt: 1, of: 3, delay_ms: 90 }),
+        line(4, "effect_intent", 300, "tool-0", { ...call, attempt: 2 }),
+        line(5, "retry_scheduled", 400, "tool-0", { ...call, attempt: 2, of: 3, delay_ms: 100 }),
+        line(6, "tool_execution_finished", 700, "tool-0", { ...call, ok: true }),
+        line(7, "run_completed", 1000, "finalize", { final_text: "" })
+      ].join("\n")
+    )
+    assert.deepInclude(bars(shown, "tool")[0], { x: 10, width: 60 })
+    const tries = [...shown.matchAll(/<rect class="attempt"[^>]*>/g)].map(([rect]) => [
+      attribute(rect, "x"),
+      attribute(rect, "width")
+    ])
+    // The second by its intent; the third has none, so by the plan.
+    assert.deepStrictEqual(tries, [
+      [10, 10],
+      [30, 10],
+      [50, 20]
+    ])
+    assert.include(shown, "x: 600 ms, from 100 ms, 3 tries")
+    assert.deepStrictEqual(
+      bars(shown, "wait").map(({ width, x }) => [x, width]),
+      [
+        [20, 9],
+        [40, 10]
+      ]
     )
   })
 

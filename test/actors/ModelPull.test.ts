@@ -1,0 +1,295 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { type PullOptions, pull } from "../../src/actors/ModelPull.ts"
+import * as ModelStore from "../../src/actors/ModelStore.ts"
+import { directory } from "../kit/cli.ts"
+import { makeGguf } from "../kit/gguf.ts"
+import { largeModel, type ModelServer, modelServer, piece, sha256 } from "../kit/modelServer.ts"
+
+const large = largeModel()
+const small = makeGguf()
+
+const places = Effect.all([directory, modelServer])
+
+const taking = (dir: string, uri: string, options: Partial<PullOptions> = {}) =>
+  pull(uri, { directory: join(dir, "models"), hashes: join(dir, "hashes.json"), ...options })
+
+const failing = (dir: string, uri: string, options: Partial<PullOptions> = {}) => Effect.flip(taking(dir, uri, options))
+
+const kept = (dir: string) => readdirSync(join(dir, "models")).filter((name) => !name.startsWith("."))
+
+/** Until a piece is on disk: the library writes behind the file's own length which ones are. */
+const written = (path: string): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > large.length
+      ? Effect.void
+      : Effect.andThen(Effect.sleep(2), written(path))
+  )
+
+const holding = { request: 3, after: 1000, how: "hold", always: true } as const
+
+/** A download that is interrupted once a piece of it is on disk; the server is the same again afterwards, without the fault. */
+const brokenOff = Effect.fnUntraced(function* (dir: string, server: ModelServer, etag?: string) {
+  const about = etag === undefined ? {} : { etag }
+  server.files.set("/m.gguf", { body: large, ...about, fault: holding })
+  const fiber = yield* Effect.forkChild(taking(dir, `${server.url}/m.gguf`))
+  yield* written(join(dir, "models/m.gguf.ipull"))
+  yield* Fiber.interrupt(fiber)
+  assert.deepStrictEqual(kept(dir), ["m.gguf.ipull"])
+  server.files.set("/m.gguf", { body: large, ...about })
+})
+
+describe("a download", () => {
+  it.live(
+    "is whole although the connection broke off in the middle of a piece, and sends what had arrived no second time",
+    () =>
+      Effect.gen(function* () {
+        const [dir, server] = yield* places
+        // The first request is the library's look at the file.
+        server.files.set("/m.gguf", { body: large, fault: { request: 2, after: 3_000_000, how: "cut" } })
+        const { had, model, record } = yield* taking(dir, `${server.url}/m.gguf`)
+        assert.isFalse(had)
+        assert.isTrue(readFileSync(model.path).equals(large))
+        assert.deepStrictEqual(record.files, [{ name: "m.gguf", bytes: large.length, sha256: sha256(large) }])
+        assert.strictEqual(record.checksum, "computed")
+        assert.isBelow(server.sent(), large.length + 2 * piece)
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("that was interrupted asks only for what is missing the next time, and leaves nothing behind", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      yield* brokenOff(dir, server, '"one"')
+      const before = server.sent()
+      const { model } = yield* taking(dir, `${server.url}/m.gguf`)
+      assert.isTrue(readFileSync(model.path).equals(large))
+      assert.isAtMost(server.sent() - before, large.length - piece)
+      assert.deepStrictEqual(readdirSync(join(dir, "models")).toSorted(), ["m.gguf", "m.gguf.json"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that a server lets hang fails in time and keeps what there is", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      yield* brokenOff(dir, server)
+      server.files.set("/m.gguf", { body: large, fault: { request: 1, after: 0, how: "hold", always: true } })
+      const error = yield* failing(dir, `${server.url}/m.gguf`, { stallSeconds: 1 })
+      assert.strictEqual(error.reason, "missing_file")
+      assert.match(error.message, /Nothing more arrives after \d+.* bytes.*what has arrived is kept/)
+      assert.deepStrictEqual(kept(dir), ["m.gguf.ipull"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is not gone on with where the server has another file by now: nothing is mixed", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      yield* brokenOff(dir, server, '"one"')
+      const changed = Buffer.from(large)
+      for (let at = piece - 100; at < large.length; at += piece) changed.write("another", at)
+      server.files.set("/m.gguf", { body: changed, etag: '"two"' })
+      const { model } = yield* taking(dir, `${server.url}/m.gguf`)
+      assert.isTrue(readFileSync(model.path).equals(changed))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("from a server that gives no pieces is whole or not there", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      server.files.set("/m.gguf", { body: large, ranges: false, fault: { request: 1, after: 8_000_000, how: "cut" } })
+      const error = yield* failing(dir, `${server.url}/m.gguf`)
+      assert.match(error.message, /broke off after \d+ bytes, and the server gives no pieces/)
+      assert.isFalse(existsSync(join(dir, "models/m.gguf")))
+      const { model } = yield* taking(dir, `${server.url}/m.gguf`)
+      assert.isTrue(readFileSync(model.path).equals(large))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("tells how much has arrived, never less than before", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      server.files.set("/m.gguf", { body: large, fault: { request: 2, after: 3_000_000, how: "cut" } })
+      const told: Array<number> = []
+      const onProgress: PullOptions["onProgress"] = (step, done, total) => {
+        if (step === "downloading") {
+          told.push(done)
+          assert.strictEqual(total, large.length)
+        }
+      }
+      yield* taking(dir, `${server.url}/m.gguf`, { onProgress })
+      assert.deepStrictEqual(
+        told,
+        told.toSorted((a, b) => a - b)
+      )
+      assert.strictEqual(told.at(-1), large.length)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("what a server gives", () => {
+  it.live("is not kept if it is no GGUF file", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      server.files.set("/page.gguf", { body: Buffer.from("<html>please log in</html>") })
+      const error = yield* failing(dir, `${server.url}/page.gguf`)
+      assert.strictEqual(error.reason, "bad_file")
+      assert.match(error.message, /is not kept: page.gguf cannot be used as a model: it is not a GGUF file/)
+      assert.deepStrictEqual(kept(dir), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is not kept if it is shorter than its header says, or than the server said", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      server.files.set("/cut.gguf", { body: small.subarray(0, small.length - 4096) })
+      assert.match((yield* failing(dir, `${server.url}/cut.gguf`)).message, /is not kept: .*cut short/)
+      server.files.set("/said.gguf", { body: small, headLength: small.length + 1000 })
+      const error = yield* failing(dir, `${server.url}/said.gguf`)
+      assert.include(error.message, `it has ${small.length} bytes, and the server said ${small.length + 1000}`)
+      assert.deepStrictEqual(kept(dir), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("has to have the hash that was asked for, or that the server states", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      server.files.set("/a.gguf", { body: small })
+      const wrong = "0".repeat(64)
+      const unexpected = yield* failing(dir, `${server.url}/a.gguf`, { sha256: wrong })
+      assert.include(unexpected.message, `its SHA-256 is ${sha256(small)}, and you expect ${wrong}`)
+      const stated = (hex: string) => ({ "repr-digest": `sha-256=:${Buffer.from(hex, "hex").toString("base64")}:` })
+      server.files.set("/a.gguf", { body: small, headers: stated(wrong) })
+      assert.include((yield* failing(dir, `${server.url}/a.gguf`)).message, `the server states ${wrong}`)
+      assert.deepStrictEqual(kept(dir), [])
+      server.files.set("/a.gguf", { body: small, headers: stated(sha256(small)) })
+      assert.strictEqual((yield* taking(dir, `${server.url}/a.gguf`)).record.checksum, "server")
+      yield* ModelStore.remove(join(dir, "models"), ModelStore.find(join(dir, "models"), "a")!)
+      const given = yield* taking(dir, `${server.url}/a.gguf`, { sha256: sha256(small) })
+      assert.strictEqual(given.record.checksum, "given")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("may be nothing: one request, and what to do", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      const error = yield* failing(dir, `${server.url}/none.gguf?key=secret`)
+      assert.strictEqual(error.reason, "missing_file")
+      assert.match(error.message, /has no such file \(404\)\. Check the name/)
+      assert.notInclude(error.message, "secret")
+      assert.lengthOf(server.asked, 1)
+      server.files.set("/closed.gguf", { body: small, status: 403 })
+      assert.match((yield* failing(dir, `${server.url}/closed.gguf`)).message, /does not give it away \(403\)/)
+      server.files.set("/broken.gguf", { body: small, status: 503 })
+      assert.match((yield* failing(dir, `${server.url}/broken.gguf`)).message, /answers 503\. Try again later/)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a machine without a network", () => {
+  it.live("is told so at once, and uses what it has", () =>
+    Effect.gen(function* () {
+      const dir = yield* directory
+      const uri = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const server = yield* modelServer
+          server.files.set("/m.gguf", { body: small })
+          yield* taking(dir, `${server.url}/m.gguf`)
+          return `${server.url}/m.gguf`
+        })
+      )
+      // The server is gone.
+      assert.isTrue((yield* taking(dir, uri)).had)
+      const error = yield* failing(dir, uri.replace("m.gguf", "other.gguf"))
+      assert.match(error.message, /There is no connection to 127\.0\.0\.1:\d+\. Check the network.*--model FILE/)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("names", () => {
+  it.live("of two files that are called the same do not meet", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      const other = makeGguf({ seed: 2 })
+      server.files.set("/a/m.gguf", { body: small })
+      server.files.set("/b/m.gguf", { body: other })
+      const one = yield* taking(dir, `${server.url}/a/m.gguf`)
+      const two = yield* taking(dir, `${server.url}/b/m.gguf`)
+      assert.strictEqual(one.model.name, "m")
+      assert.match(two.model.name, /^127\.0\.0\.1-\d+_m$/)
+      assert.isTrue(readFileSync(two.model.path).equals(other))
+      const third = yield* failing(dir, `${server.url}/b/m.gguf?again`, { name: "m" })
+      assert.match(third.message, /another model of the name m\.gguf already/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("lead nowhere else, whatever the address says", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      server.files.set("/%2e%2e%2f%2e%2e%2fm.gguf", { body: small })
+      const { model } = yield* taking(dir, `${server.url}/%2e%2e%2f%2e%2e%2fm.gguf`)
+      assert.strictEqual(model.path, join(dir, "models", "m.gguf"))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that another process is downloading are left to it", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      const uri = `${server.url}/m.gguf`
+      yield* brokenOff(dir, server)
+      const state = readdirSync(join(dir, "models")).find((name) => name.startsWith(".pull-"))!
+      writeFileSync(join(dir, "models", `${state}.lock`), String(process.ppid))
+      assert.match((yield* failing(dir, uri)).message, /Another process \(\d+\) is downloading it now/)
+      // One that has ended does not keep it.
+      writeFileSync(join(dir, "models", `${state}.lock`), String(2 ** 22 + 1))
+      yield* taking(dir, uri)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a hub", () => {
+  const hub = (server: ModelServer) => {
+    server.others.set("/v2/user/repo/manifests/Q8_0", (request, response) => {
+      assert.strictEqual(request.headers["user-agent"], "llama-cpp")
+      response.end(JSON.stringify({ ggufFile: { rfilename: "repo-q8_0.gguf" } }))
+    })
+    server.others.set("/user/repo/resolve/main/repo-q8_0.gguf", (_, response) => {
+      const headers = {
+        location: "/cdn/1",
+        "x-linked-etag": `"${sha256(small)}"`,
+        "x-linked-size": String(small.length)
+      }
+      response.writeHead(302, headers).end()
+    })
+    server.files.set("/cdn/1", { body: small })
+  }
+
+  it.live("is asked which file a quantization is, and its hash is the one that counts", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      hub(server)
+      const before = process.env["HF_ENDPOINT"]
+      // The library reads it from the process.
+      process.env["HF_ENDPOINT"] = server.url
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          if (before === undefined) delete process.env["HF_ENDPOINT"]
+          else process.env["HF_ENDPOINT"] = before
+        })
+      )
+      const env = ConfigProvider.fromEnv({ env: { HF_ENDPOINT: server.url } })
+      const asking = <A, E>(effect: Effect.Effect<A, E>) =>
+        Effect.provideService(effect, ConfigProvider.ConfigProvider, env)
+      const { model, record } = yield* asking(taking(dir, "hf:user/repo:Q8_0"))
+      assert.strictEqual(model.name, "repo-q8_0")
+      assert.strictEqual(record.checksum, "server")
+      assert.isTrue((yield* asking(taking(dir, "hf:user/repo:Q8_0"))).had)
+      server.files.set("/cdn/1", { body: makeGguf({ seed: 2 }) })
+      assert.match((yield* asking(failing(dir, "hf:user/repo/repo-q8_0.gguf"))).message, /the server states/)
+      assert.match((yield* asking(failing(dir, "hf:user/none"))).message, /has no such file \(404\)/)
+      assert.match((yield* asking(failing(dir, "hf:user"))).message, /It is written hf:USER\/REPO:QUANT/)
+    }).pipe(Effect.scoped)
+  )
+})
