@@ -3,7 +3,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { type Claim, type ClaimReport, meaning } from "../effects/trace/claims/Claim.ts"
 import { ClaimCheck } from "../effects/trace/claims/ClaimCheck.ts"
-import { count, inline } from "./Printable.ts"
+import { count, inline, jsonText } from "./Printable.ts"
 import type { Paint } from "./Screen.ts"
 import type { TraceFile } from "./TraceFile.ts"
 
@@ -69,7 +69,7 @@ export const explainAnswer = (trace: TraceFile, json: boolean, paint: Paint) => 
   const report = claimsIn(trace)
   if (json) {
     const document = { file: trace.path, run_id: trace.run.runId, claims: claimDocument(report) }
-    return Console.log(JSON.stringify(document, undefined, 2))
+    return Console.log(jsonText(document))
   }
   const supported = report.claims.filter(({ verdict }) => verdict === "supported").slice(0, most)
   const [first, ...rest] = claimLines(report, paint)

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
-import { block } from "./Printable.ts"
+import { block, jsonText } from "./Printable.ts"
 
 /** A command that has said all there is to say and ends with this code. */
 export class Ended extends Schema.TaggedError<Ended>()("Ended", { code: Schema.Natural }) {
@@ -69,6 +69,6 @@ export const inJson =
       ? Effect.tapCause(effect, (cause) => {
           const message = Cause.hasInterruptsOnly(cause) ? "stopped from outside" : wordsOf(cause)
           if (message === undefined) return Effect.void
-          return Console.log(JSON.stringify({ error: { exit_code: codeOf(Exit.failCause(cause)), message } }))
+          return Console.log(jsonText({ error: { exit_code: codeOf(Exit.failCause(cause)), message } }, 0))
         })
       : effect

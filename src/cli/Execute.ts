@@ -30,7 +30,7 @@ import { approverFor, fromRecord } from "./Approvers.ts"
 import { type Continuing, continuing } from "./Continuing.ts"
 import { DryRun, type Would, wouldDocument, wouldLines } from "./DryRun.ts"
 import { endWith, usage } from "./Ending.ts"
-import { block, count } from "./Printable.ts"
+import { block, count, jsonText } from "./Printable.ts"
 import { Provisions } from "./Provisions.ts"
 import * as Report from "./Report.ts"
 import { type Found, knownCalls, openEffects } from "./Resuming.ts"
@@ -269,7 +269,7 @@ const close = Effect.fnUntraced(function* (
       next: how._tag === "Command" ? how.command : undefined,
       ...(would === undefined ? {} : { would: wouldDocument(would) })
     }
-    yield* Console.log(JSON.stringify(Report.document(outcome, about), undefined, 2))
+    yield* Console.log(jsonText(Report.document(outcome, about)))
   } else if (view !== undefined) {
     view.closing(outcome, transcriptPath, how, would === undefined ? [] : wouldLines(would, screen))
   } else yield* quietly(outcome, how)

@@ -17,6 +17,14 @@ export const inline = (text: string): string => (/[^ -~]/.test(text) ? text.repl
 export const block = (text: string): string =>
   /[^ -~\n\t]/.test(text) ? text.replaceAll("\r\n", "\n").replace(unseen, escape) : text
 
+const unit = (code: number): string => `\\u${code.toString(16).padStart(4, "0")}`
+
+/** A document as JSON: a reader gets the same texts, a terminal no character that acts. */
+export const jsonText = (value: unknown, indent = 2): string => {
+  const units = (character: string) => character.split("").map((one) => unit(one.charCodeAt(0)))
+  return JSON.stringify(value, undefined, indent).replace(unseen, (character) => units(character).join(""))
+}
+
 /** One line of at most `width` characters, cut with an ellipsis. */
 export const cut = (text: string, width: number): string => {
   // Only a bounded part is looked at (a character has at most two units): a result may have megabytes.

@@ -16,7 +16,7 @@ import type { Showing } from "./Execute.ts"
 import * as FileToolSource from "./FileToolSource.ts"
 import { moment } from "./LedgerView.ts"
 import { personOf } from "./Person.ts"
-import { inline } from "./Printable.ts"
+import { inline, jsonText } from "./Printable.ts"
 import { Provisions } from "./Provisions.ts"
 import * as Resuming from "./Resuming.ts"
 import { run } from "./run.ts"
@@ -69,7 +69,7 @@ const show = Effect.fnUntraced(function* (
   if (flags.json) {
     // With the run to follow, its document is the one.
     const { schema: _, ...rest } = approval
-    if (!flags.resume) yield* Console.log(JSON.stringify({ ...rest, arguments: request.arguments, next }, undefined, 2))
+    if (!flags.resume) yield* Console.log(jsonText({ ...rest, arguments: request.arguments, next }))
     return
   }
   if (flags.quiet) return

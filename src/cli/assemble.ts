@@ -5,6 +5,7 @@ import { type Assembled, assemble as run } from "../effects/conversation/assembl
 import type { Variable } from "../effects/conversation/assemble/Matrix.ts"
 import { shown } from "../effects/RunDirectory.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
+import { jsonText } from "./Printable.ts"
 
 export interface AssembleFlags {
   readonly name: string
@@ -43,5 +44,5 @@ export const assemble = (flags: AssembleFlags) =>
     const made = yield* run({ project: flags.project ?? ".", name: flags.name, cases: flags.case, variables }).pipe(
       Effect.catchTag("ConversationError", ({ message }) => usage(message))
     )
-    yield* Console.log(flags.json ? JSON.stringify(documentOf(made), undefined, 2) : shown(made.directory))
+    yield* Console.log(flags.json ? jsonText(documentOf(made)) : shown(made.directory))
   }).pipe(inJson(flags.json))

@@ -33,7 +33,7 @@ import { checkUnruled, checkWorkspace } from "./ConversationInputs.ts"
 import { endWith, inJson, type UsageError, usage } from "./Ending.ts"
 import * as EvalEngines from "./EvalEngines.ts"
 import { problemAt } from "./Places.ts"
-import { count, inline } from "./Printable.ts"
+import { count, inline, jsonText } from "./Printable.ts"
 import { toolsFor } from "./runConversation.ts"
 import * as Screen from "./Screen.ts"
 import { onStop } from "./StopRequests.ts"
@@ -231,7 +231,7 @@ export const benchModel = (flags: BenchFlags) =>
     const files = yield* writeAll(plan.project, made)
     if (flags.json) {
       const places = { json: shown(files.json), markdown: shown(files.markdown) }
-      yield* Console.log(JSON.stringify({ ...made.bench, files: places }, undefined, 2))
+      yield* Console.log(jsonText({ ...made.bench, files: places }))
     } else if (flags.quiet) yield* Console.log(shown(files.json))
     else {
       view.report(made.bench)

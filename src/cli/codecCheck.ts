@@ -8,7 +8,7 @@ import type { TemplateError } from "../engine/codecs/Template.ts"
 import type { GgufInfo } from "../engine/GgufFile.ts"
 import { chooseCodec } from "./CodecChoice.ts"
 import { endWith, inJson, usage } from "./Ending.ts"
-import { cut, inline } from "./Printable.ts"
+import { cut, inline, jsonText } from "./Printable.ts"
 import { type Paint, paintFor } from "./Screen.ts"
 
 export interface CheckFlags {
@@ -67,7 +67,7 @@ export const check = (flags: CheckFlags) =>
     )
     if (flags.json) {
       const document = { model, codec: codec.id, reason, agrees: agrees(report), ...report }
-      yield* Console.log(JSON.stringify(document, undefined, 2))
+      yield* Console.log(jsonText(document))
     } else yield* Console.log(human(codec.id, report, yield* paintFor(flags.color)))
     return yield* endWith(agrees(report) ? 0 : 3)
   }).pipe(inJson(flags.json))

@@ -3,6 +3,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { byId, ids } from "../engine/codecs/Families.ts"
+import { jsonText } from "./Printable.ts"
 import { paintFor } from "./Screen.ts"
 
 export interface ListFlags {
@@ -17,7 +18,7 @@ export const list = (flags: ListFlags) =>
       const reasoning = codec.reasoning !== undefined || codec.thinking !== undefined
       return { id, reasoning, constrained: codec.grammar !== undefined }
     })
-    if (flags.json) return yield* Console.log(JSON.stringify(codecs, undefined, 2))
+    if (flags.json) return yield* Console.log(jsonText(codecs))
     const paint = yield* paintFor(flags.color)
     const lines = codecs.map(({ constrained, id, reasoning }) => {
       const can = [...(reasoning ? ["reasoning"] : []), ...(constrained ? ["constrained calls"] : [])]

@@ -6,6 +6,7 @@ import type { ToolSpec } from "../tools/ToolCall.ts"
 import { chooseCodec } from "./CodecChoice.ts"
 import { endWith, inJson, usage } from "./Ending.ts"
 import { readText, readTools } from "./Inputs.ts"
+import { jsonText } from "./Printable.ts"
 
 export interface ParseFlags {
   readonly file: string | undefined
@@ -58,6 +59,6 @@ export const parseTurn = (flags: ParseFlags) =>
     const size = chunk ?? Math.max(1, text.length)
     for (let at = 0; at < text.length; at += size) parser.push(text.slice(at, at + size))
     const { action } = parser.end(flags.stop === "length" ? "length" : "eog")
-    yield* Console.log(JSON.stringify(documentOf(action), undefined, flags.json ? undefined : 2))
+    yield* Console.log(jsonText(documentOf(action), flags.json ? 0 : 2))
     return yield* endWith(action._tag === "Malformed" ? 3 : 0)
   }).pipe(inJson(flags.json))

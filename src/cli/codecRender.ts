@@ -8,6 +8,7 @@ import { flatten } from "../engine/Prompt.ts"
 import { chooseCodec } from "./CodecChoice.ts"
 import { inJson } from "./Ending.ts"
 import { readMessages, readTools } from "./Inputs.ts"
+import { jsonText } from "./Printable.ts"
 
 export interface RenderFlags {
   readonly family: string | undefined
@@ -36,7 +37,7 @@ export const render = (flags: RenderFlags) =>
     const text = flatten(segments)
     if (flags.json) {
       const document = { codec: codec.id, mode: flags.mode, bytes: Buffer.byteLength(text), text, segments }
-      return yield* Console.log(JSON.stringify(document, undefined, 2))
+      return yield* Console.log(jsonText(document))
     }
     // Nothing may be added, not even a newline: the bytes are the answer.
     const { stdout } = yield* Stdio.Stdio

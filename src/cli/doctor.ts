@@ -21,7 +21,7 @@ import { registry } from "../tools/builtin/index.ts"
 import { endWith, inJson } from "./Ending.ts"
 import { checkCodec, choose } from "./ModelChoice.ts"
 import { chosenBy, localPath, named } from "./ModelNames.ts"
-import { duration, inline } from "./Printable.ts"
+import { duration, inline, jsonText } from "./Printable.ts"
 import { type Paint, paintFor } from "./Screen.ts"
 import { described } from "./WebSource.ts"
 
@@ -312,7 +312,7 @@ export const doctor = (flags: DoctorFlags) =>
     const works = checks.every(({ state }) => state !== "no")
     if (flags.json) {
       const document = { works, checks, settings: resolved === undefined ? null : settingRows(resolved) }
-      yield* Console.log(JSON.stringify(document, undefined, 2))
+      yield* Console.log(jsonText(document))
     } else yield* Console.log(human(checks, resolved, yield* paintFor(flags.color)))
     yield* endWith(works ? 0 : 3)
   }).pipe(inJson(flags.json))

@@ -27,7 +27,7 @@ import { shown } from "../effects/RunDirectory.ts"
 import { endWith, inJson, usage } from "./Ending.ts"
 import * as EvalEngines from "./EvalEngines.ts"
 import { problemAt } from "./Places.ts"
-import { count, cut, inline } from "./Printable.ts"
+import { count, cut, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 export interface EvalFlags extends EvalEngines.EngineFlags {
@@ -227,7 +227,7 @@ export const evaluate = (flags: EvalFlags) =>
               repeats: repeated.repeats,
               files: { json: shown(repeated.json), markdown: shown(repeated.markdown) }
             }
-      yield* Console.log(JSON.stringify(whole, undefined, 2))
+      yield* Console.log(jsonText(whole))
     } else {
       for (const one of all) {
         if (flags.quiet) yield* Console.log(shown(one.files.report))

@@ -7,7 +7,7 @@ import { nearest } from "../tools/Nearest.ts"
 import { inJson, usage } from "./Ending.ts"
 import { type LedgerFlags, type OpenLedger, shortLength, withLedger } from "./LedgerPlace.ts"
 import { moment, painted, rowDocument, wordOf } from "./LedgerView.ts"
-import { count, cut } from "./Printable.ts"
+import { count, cut, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 export interface ListFlags extends LedgerFlags {
@@ -72,7 +72,7 @@ export const listEffects = (flags: ListFlags) =>
       const records = yield* chosen(open, flags)
       if (flags.json) {
         const document = { ledger: open.place, effects: records.map(rowDocument) }
-        return yield* Console.log(JSON.stringify(document, undefined, 2))
+        return yield* Console.log(jsonText(document))
       }
       if (records.length === 0) {
         return yield* Console.log(flags.unknown ? "no effect is unknown" : "the ledger holds no effects")

@@ -10,7 +10,7 @@ import { inJson, type UsageError, usage } from "./Ending.ts"
 import { findEffect, type LedgerFlags, withLedger } from "./LedgerPlace.ts"
 import { document, wordOf } from "./LedgerView.ts"
 import { personOf } from "./Person.ts"
-import { inline } from "./Printable.ts"
+import { inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 export interface ResolveFlags extends LedgerFlags {
@@ -65,7 +65,7 @@ export const resolveEffect = (flags: ResolveFlags) =>
         const { entry } = yield* findEffect(open, flags.key)
         yield* Effect.catchTag(open.ledger.resolve(entry.key, { outcome, by, reason }), "LedgerError", refused)
         const after = (yield* open.ledger.get(entry.key))!
-        if (flags.json) return yield* Console.log(JSON.stringify(document(after, open.place), undefined, 2))
+        if (flags.json) return yield* Console.log(jsonText(document(after, open.place)))
         const paint = yield* Screen.paintFor(flags.color)
         return yield* Console.log(
           `${inline(entry.tool)} ${entry.key.slice(0, 12)}: ${paint.green(wordOf(after))}, says ${inline(by)}`

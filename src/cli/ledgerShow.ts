@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { inJson } from "./Ending.ts"
 import { findEffect, type LedgerFlags, withLedger } from "./LedgerPlace.ts"
 import { document, lines } from "./LedgerView.ts"
+import { jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 export interface ShowFlags extends LedgerFlags {
@@ -14,7 +15,7 @@ export const showEffect = (flags: ShowFlags) =>
   withLedger(flags, (open) =>
     Effect.gen(function* () {
       const record = yield* findEffect(open, flags.key)
-      if (flags.json) return yield* Console.log(JSON.stringify(document(record, open.place), undefined, 2))
+      if (flags.json) return yield* Console.log(jsonText(document(record, open.place)))
       return yield* Console.log(lines(record, open.place, yield* Screen.paintFor(flags.color)))
     })
   ).pipe(inJson(flags.json))

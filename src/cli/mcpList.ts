@@ -6,7 +6,7 @@ import { load, type RawSettings } from "../effects/Settings.ts"
 import type { McpTool } from "../tools/mcp/McpTool.ts"
 import { inJson, usage } from "./Ending.ts"
 import * as McpSource from "./McpSource.ts"
-import { cut, inline } from "./Printable.ts"
+import { cut, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 export interface McpListFlags {
@@ -75,7 +75,7 @@ export const list = (flags: McpListFlags) =>
       const mcp = yield* McpSource.open(settings, { quiet: true })
       if (mcp === undefined) return yield* usage("name a server: writ mcp list --mcp [NAME=]COMMAND")
       if (flags.json) {
-        return yield* Console.log(JSON.stringify({ servers: mcp.servers.map(document) }, undefined, 2))
+        return yield* Console.log(jsonText({ servers: mcp.servers.map(document) }))
       }
       const screen = yield* Screen.make(flags.color)
       for (const server of mcp.servers) table(server, screen)

@@ -14,6 +14,7 @@ import { readFile } from "../effects/trace/TraceReader.ts"
 import { endWith, inJson, type UsageError, usage } from "./Ending.ts"
 import { type Input, type Inputs, inputsOf, readScores } from "./MetricsInputs.ts"
 import { table } from "./MetricsTable.ts"
+import { jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 export interface MetricsFlags {
@@ -166,7 +167,7 @@ export const metrics = (flags: MetricsFlags) =>
       ...(drift === undefined ? {} : { drift })
     })
     const read = { traces: inputs.traces.length, copies: inputs.copies.length, unreadable }
-    if (flags.json) yield* Console.log(JSON.stringify(documentOf(found, inputs, unreadable), undefined, 2))
+    if (flags.json) yield* Console.log(jsonText(documentOf(found, inputs, unreadable)))
     else yield* Console.log(table(found, read, yield* Screen.paintFor(flags.color)))
     return yield* endWith(found.drift?.tripped === undefined ? 0 : alarmed)
   }).pipe(inJson(flags.json))

@@ -8,7 +8,7 @@ import { nearest } from "../tools/Nearest.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
 import { defaultName, isName, named, tinyName } from "./ModelNames.ts"
 import { directoryOf, type ModelsFlags, table } from "./ModelView.ts"
-import { inline } from "./Printable.ts"
+import { inline, jsonText } from "./Printable.ts"
 import { paintFor } from "./Screen.ts"
 
 export interface AliasFlags extends ModelsFlags {
@@ -43,7 +43,7 @@ const checkName = (name: string, directory: string): Effect.Effect<void, UsageEr
 
 const show = Effect.fnUntraced(function* (directory: string, flags: AliasFlags) {
   const aliases = ModelStore.aliases(directory)
-  if (flags.json) return yield* Console.log(JSON.stringify({ directory, aliases }, undefined, 2))
+  if (flags.json) return yield* Console.log(jsonText({ directory, aliases }))
   const rows = Object.entries(aliases).map(([name, target]) => [inline(name), inline(shownUri(target))])
   if (rows.length === 0) return yield* Console.log("no names were given; writ models alias NAME TARGET gives one")
   const paint = yield* paintFor(flags.color)

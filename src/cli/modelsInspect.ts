@@ -12,7 +12,7 @@ import { compareWith } from "./codecCheck.ts"
 import { inJson, usage } from "./Ending.ts"
 import { isPath, localPath, named } from "./ModelNames.ts"
 import { directoryOf, type ModelsFlags } from "./ModelView.ts"
-import { block, inline, size } from "./Printable.ts"
+import { block, inline, jsonText, size } from "./Printable.ts"
 import { type Paint, paintFor } from "./Screen.ts"
 
 export interface ModelFlags extends ModelsFlags {
@@ -133,5 +133,5 @@ export const inspectModel = (flags: ModelFlags) =>
       agreement: report === undefined || "problem" in report ? (report ?? null) : { agrees: agrees(report), ...report },
       template: info.template ?? null
     }
-    return yield* Console.log(JSON.stringify(document, undefined, 2))
+    return yield* Console.log(jsonText(document))
   }).pipe(inJson(flags.json))

@@ -11,7 +11,7 @@ import { shownUri } from "../engine/RemoteFile.ts"
 import { inJson } from "./Ending.ts"
 import { chosenBy, localPath, named, tinyName } from "./ModelNames.ts"
 import { type ModelRow, type ModelsFlags, rowOf, settingsIn, table } from "./ModelView.ts"
-import { inline, size } from "./Printable.ts"
+import { inline, jsonText, size } from "./Printable.ts"
 import { type Paint, paintFor } from "./Screen.ts"
 
 interface Listed extends ModelRow {
@@ -119,7 +119,7 @@ export const listModels = (flags: ModelsFlags) =>
     const rows = yield* rowsOf(modelsDir, aliases, chosen === null ? undefined : yield* placeOf(chosen, modelsDir))
     if (flags.json) {
       const document = { directory: modelsDir, default: chosen, models: rows.map(documentOf), aliases }
-      return yield* Console.log(JSON.stringify(document, undefined, 2))
+      return yield* Console.log(jsonText(document))
     }
     const here = rows.flatMap((row) => row.aliases)
     const elsewhere = Object.entries(aliases)

@@ -7,7 +7,7 @@ import { inJson, usage } from "./Ending.ts"
 import { pulled } from "./ModelChoice.ts"
 import { isName } from "./ModelNames.ts"
 import { directoryOf, type ModelsFlags, rowOf } from "./ModelView.ts"
-import { inline, size } from "./Printable.ts"
+import { inline, jsonText, size } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 export interface PullFlags extends ModelsFlags {
@@ -60,7 +60,7 @@ export const pullModel = (flags: PullFlags) =>
         quantization,
         context_tokens: contextTokens
       }
-      return yield* Console.log(JSON.stringify(document, undefined, 2))
+      return yield* Console.log(jsonText(document))
     }
     const { dim, green, yellow } = screen.paint
     screen.line(

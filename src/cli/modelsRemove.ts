@@ -7,7 +7,7 @@ import { askTerminal } from "./Approvers.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
 import { tinyName } from "./ModelNames.ts"
 import { directoryOf, type ModelsFlags } from "./ModelView.ts"
-import { count, inline, size } from "./Printable.ts"
+import { count, inline, jsonText, size } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 export interface RemoveFlags extends ModelsFlags {
@@ -84,7 +84,7 @@ export const removeModels = (flags: RemoveFlags) =>
         freed_bytes: freed,
         dangling_aliases: dangling
       }
-      return yield* Console.log(JSON.stringify(document, undefined, 2))
+      return yield* Console.log(jsonText(document))
     }
     screen.line(`${count(models.length, "model")} removed, ${size(freed)} free again`)
     for (const name of dangling) {

@@ -9,7 +9,7 @@ import * as GgufFile from "../engine/GgufFile.ts"
 import { endWith, inJson, type UsageError, usage } from "./Ending.ts"
 import { localPath, named } from "./ModelNames.ts"
 import { directoryOf, type ModelsFlags } from "./ModelView.ts"
-import { inline, size } from "./Printable.ts"
+import { inline, jsonText, size } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 export interface VerifyFlags extends ModelsFlags {
@@ -107,7 +107,7 @@ export const verifyModels = (flags: VerifyFlags) =>
       if (!flags.json) screen.line(line(verdict, screen.paint))
     }
     const bad = verdicts.some(({ state }) => state === "bad")
-    if (flags.json) yield* Console.log(JSON.stringify({ directory, sound: !bad, models: verdicts }, undefined, 2))
+    if (flags.json) yield* Console.log(jsonText({ directory, sound: !bad, models: verdicts }))
     else if (models.length === 0) screen.line(`there are no models in ${directory}`)
     yield* endWith(bad ? 3 : 0)
   }).pipe(inJson(flags.json))

@@ -37,6 +37,7 @@ import * as FileToolSource from "./FileToolSource.ts"
 import * as FixtureFile from "./FixtureFile.ts"
 import * as McpSource from "./McpSource.ts"
 import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
+import { jsonText } from "./Printable.ts"
 import { Provisions } from "./Provisions.ts"
 import { RunView } from "./RunView.ts"
 import * as Screen from "./Screen.ts"
@@ -348,7 +349,7 @@ const check = Effect.fnUntraced(function* (flags: ConversationFlags) {
 const shown = ({ flags, screen, view }: Context, results: ReadonlyArray<FileResult>): Effect.Effect<void> =>
   Effect.gen(function* () {
     yield* View.cleared(screen)
-    if (flags.json) return yield* Console.log(JSON.stringify(View.document(results), undefined, 2))
+    if (flags.json) return yield* Console.log(jsonText(View.document(results)))
     view.summary(results)
     const [only] = results
     if (!flags.quiet || only === undefined) return

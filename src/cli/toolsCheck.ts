@@ -2,7 +2,7 @@
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { endWith, inJson } from "./Ending.ts"
-import { count, inline } from "./Printable.ts"
+import { count, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { type Finding, findingsOf } from "./ToolFindings.ts"
 import { type ToolFlags, toolsOf } from "./Toolkits.ts"
@@ -33,7 +33,7 @@ export const check = (flags: ToolFlags) =>
     const findings = tools.flatMap(findingsOf)
     const screen = yield* Screen.make(flags.color)
     if (flags.json) {
-      yield* Console.log(JSON.stringify({ tools: tools.map(({ name }) => name), findings }, undefined, 2))
+      yield* Console.log(jsonText({ tools: tools.map(({ name }) => name), findings }))
     } else {
       for (const line of linesOf(findings, screen)) screen.line(line)
       const said =

@@ -3,7 +3,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import type { RegisteredTool } from "../tools/Registry.ts"
 import { inJson } from "./Ending.ts"
-import { cut } from "./Printable.ts"
+import { cut, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { saysNothing } from "./ToolFindings.ts"
 import { type ToolFlags, toolsOf } from "./Toolkits.ts"
@@ -34,7 +34,7 @@ const document = ({ contract, hash, name, spec }: RegisteredTool) => ({
 export const list = (flags: ToolFlags) =>
   Effect.gen(function* () {
     const { tools } = yield* toolsOf(flags)
-    if (flags.json) return yield* Console.log(JSON.stringify({ tools: tools.map(document) }, undefined, 2))
+    if (flags.json) return yield* Console.log(jsonText({ tools: tools.map(document) }))
     const { columns, line, paint } = yield* Screen.make(flags.color)
     const rows = tools.map(rowOf)
     const widths = head.map((name, at) => Math.max(name.length, ...rows.map((row) => row[at]!.length)))

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { type Contract, cautious } from "../tools/Contract.ts"
 import type { RegisteredTool } from "../tools/Registry.ts"
 import { inJson } from "./Ending.ts"
-import { block, inline } from "./Printable.ts"
+import { block, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { saysNothing } from "./ToolFindings.ts"
 import { type ToolFlags, toolNamed, toolsOf } from "./Toolkits.ts"
@@ -99,7 +99,7 @@ const document = (tool: RegisteredTool) => ({
 export const show = (flags: ShowFlags) =>
   Effect.gen(function* () {
     const tool = yield* toolNamed(yield* toolsOf(flags), flags.name)
-    if (flags.json) return yield* Console.log(JSON.stringify(document(tool), undefined, 2))
+    if (flags.json) return yield* Console.log(jsonText(document(tool)))
     const { columns, line, paint } = yield* Screen.make(flags.color)
     const assumed = assumedIn(tool)
     const margin = " ".repeat(12)

@@ -7,7 +7,7 @@ import { isObject, parse } from "../tools/JsonText.ts"
 import type { ValidatedArguments } from "../tools/Registry.ts"
 import { endWith, inJson, usage } from "./Ending.ts"
 import { readJson, readText } from "./Inputs.ts"
-import { inline } from "./Printable.ts"
+import { inline, jsonText } from "./Printable.ts"
 import { paintFor } from "./Screen.ts"
 
 export interface ValidateFlags {
@@ -56,7 +56,7 @@ export const validate = (flags: ValidateFlags) =>
       : []
     if (flags.json) {
       const effective = Result.isSuccess(checked) ? { effective: checked.success.effective } : {}
-      yield* Console.log(JSON.stringify({ valid: errors.length === 0, errors, ...effective }, undefined, 2))
+      yield* Console.log(jsonText({ valid: errors.length === 0, errors, ...effective }))
     } else {
       const paint = yield* paintFor(flags.color)
       const lines = errors.map(

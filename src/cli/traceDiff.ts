@@ -5,7 +5,7 @@ import { shown } from "../effects/RunDirectory.ts"
 import { aspects, type Diff, type Divergence, diff, type Finding } from "../effects/trace/TraceDiff.ts"
 import { show } from "../effects/trace/TraceTimeline.ts"
 import { endWith, inJson, usage } from "./Ending.ts"
-import { count, cut, inline } from "./Printable.ts"
+import { count, cut, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { load, type TraceFile } from "./TraceFile.ts"
 
@@ -128,7 +128,7 @@ export const diffTraces = (flags: DiffFlags) =>
       unreadable === 0 ? [] : [`${count(unreadable, "line")} of ${shown(path)} cannot be read`]
     )
     const found = { ...compared, notes: [...compared.notes, ...damaged] }
-    if (flags.json) yield* Console.log(JSON.stringify(documentOf(a, b, found), undefined, 2))
+    if (flags.json) yield* Console.log(jsonText(documentOf(a, b, found)))
     else yield* Console.log(human(a, b, found, yield* Screen.paintFor(flags.color)))
     return yield* endWith(flags.failOnDiff && found.verdict === "different" ? differs : 0)
   }).pipe(inJson(flags.json))

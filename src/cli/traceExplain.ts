@@ -6,7 +6,7 @@ import { fateOf, type TraceRun } from "../effects/trace/TraceRun.ts"
 import { show } from "../effects/trace/TraceTimeline.ts"
 import { aboutLines, claimsAbout, claimsIn, explainAnswer } from "./ClaimView.ts"
 import { inJson, usage } from "./Ending.ts"
-import { inline } from "./Printable.ts"
+import { inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { load } from "./TraceFile.ts"
 
@@ -62,5 +62,5 @@ export const explainCall = (flags: ExplainFlags) =>
       turn: turn ?? null,
       ordinal: ordinal ?? null
     }
-    return yield* Console.log(JSON.stringify({ ...document, fate, steps, conclusion, claims }, undefined, 2))
+    return yield* Console.log(jsonText({ ...document, fate, steps, conclusion, claims }))
   }).pipe(inJson(flags.json))

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { exportBody } from "../effects/trace/TraceSpans.ts"
 import { version } from "../effects/Version.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
-import { count, inline } from "./Printable.ts"
+import { count, inline, jsonText } from "./Printable.ts"
 import { load } from "./TraceFile.ts"
 
 export interface ExportFlags {
@@ -69,11 +69,11 @@ export const exportTrace = (flags: ExportFlags) =>
     const { epochMillis, path, records, run } = yield* load(flags.trace)
     if (records.length === 0) return yield* usage(`${path} holds no events`)
     const body = exportBody(run, { epochMillis, version })
-    if (url === undefined) return yield* Console.log(JSON.stringify(body, undefined, 2))
+    if (url === undefined) return yield* Console.log(jsonText(body))
     const { send } = yield* Effect.promise(() => import("./OtlpSending.ts"))
     const place = yield* send(body, { url: bare(url), headers: { ...credentials(url), ...(yield* headers) } })
     const spans = body.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans))
     return yield* flags.json
-      ? Console.log(JSON.stringify({ sent: spans.length, to: place, trace_id: spans[0]!.traceId }, undefined, 2))
+      ? Console.log(jsonText({ sent: spans.length, to: place, trace_id: spans[0]!.traceId }))
       : Console.log(`${count(spans.length, "span")} sent to ${inline(place)}, trace ${spans[0]!.traceId}`)
   }).pipe(inJson(flags.json))

@@ -9,7 +9,7 @@ import { type Row, rowOf, type Summary, type Tone, Totals } from "../effects/tra
 import type { Verdict } from "../effects/trace/TraceValidator.ts"
 import { claimDocument, claimLines } from "./ClaimView.ts"
 import { inJson } from "./Ending.ts"
-import { count, cut, duration, inline } from "./Printable.ts"
+import { count, cut, duration, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { locate } from "./TraceFile.ts"
 import { judge, Problems, recordDocument, recordLines } from "./TraceProblems.ts"
@@ -204,7 +204,7 @@ const inspectJson = Effect.fnUntraced(function* (path: string, flags: InspectFla
     },
     timeline: rows
   }
-  yield* Console.log(JSON.stringify(document, undefined, 2))
+  yield* Console.log(jsonText(document))
 })
 
 export const inspect = (flags: InspectFlags) =>

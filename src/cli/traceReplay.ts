@@ -24,7 +24,7 @@ import { isUnrecorded } from "../tools/web/Recording.ts"
 import { endWith, inJson, type UsageError, usage } from "./Ending.ts"
 import * as FileToolSource from "./FileToolSource.ts"
 import { problemAt } from "./Places.ts"
-import { count, cut, inline } from "./Printable.ts"
+import { count, cut, inline, jsonText } from "./Printable.ts"
 import * as ReplayScratch from "./ReplayScratch.ts"
 import * as Screen from "./Screen.ts"
 import * as ToolEnvironment from "./ToolEnvironment.ts"
@@ -152,7 +152,7 @@ const reportCalls = Effect.fnUntraced(function* (file: TraceFile, flags: ReplayF
   if (flags.json) {
     const listed = report.calls.map(({ _tag, ...one }) => ({ verdict: _tag.toLowerCase(), ...one }))
     const document = { file: file.path, run_id: file.run.runId, mode: "calls", verdict: verdict.replaceAll(" ", "_") }
-    yield* Console.log(JSON.stringify({ ...document, matched, mismatched, skipped, calls: listed }, undefined, 2))
+    yield* Console.log(jsonText({ ...document, matched, mismatched, skipped, calls: listed }))
   } else {
     const paint = yield* Screen.paintFor(flags.color)
     const totals = `${matched} matched, ${mismatched} mismatched, ${skipped} skipped`
@@ -243,7 +243,7 @@ const reportFull = Effect.fnUntraced(function* (file: TraceFile, flags: ReplayFl
       divergence: found?.divergence ?? null,
       stopped_at: found?.stoppedAt ?? null
     }
-    yield* Console.log(JSON.stringify(document, undefined, 2))
+    yield* Console.log(jsonText(document))
   } else yield* Console.log(fullLines(full, yield* Screen.paintFor(flags.color)).join("\n"))
   return yield* endWith(verdict === "match" ? 0 : saysNo)
 })

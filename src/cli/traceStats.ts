@@ -16,7 +16,7 @@ import {
 } from "../effects/trace/TraceStats.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
 import { problemAt } from "./Places.ts"
-import { count, duration, inline } from "./Printable.ts"
+import { count, duration, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 
 export interface StatsFlags {
@@ -190,6 +190,6 @@ export const stats = (flags: StatsFlags) =>
     const runs = yield* collect(flags.directory)
     if (flags.csv) return yield* Console.log(csv(runs))
     const all = statsOf(runs)
-    if (flags.json) return yield* Console.log(JSON.stringify(documentOf(flags.directory, runs, all), undefined, 2))
+    if (flags.json) return yield* Console.log(jsonText(documentOf(flags.directory, runs, all)))
     return yield* Console.log(human(all, yield* Screen.paintFor(flags.color)))
   }).pipe(inJson(flags.json))

@@ -9,7 +9,7 @@ import { isDirectory, shown } from "../effects/RunDirectory.ts"
 import { readFile } from "../effects/trace/TraceReader.ts"
 import { type ValidateOptions, type Verdict, type Violation, validateFile } from "../effects/trace/TraceValidator.ts"
 import { endWith, inJson, usage } from "./Ending.ts"
-import { count, inline } from "./Printable.ts"
+import { count, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { locate } from "./TraceFile.ts"
 
@@ -126,7 +126,7 @@ export const validate = (flags: ValidateFlags) =>
     const judged = yield* Effect.forEach(paths, (path) => judge(path, flags)).pipe(
       Effect.catchTag("TraceReadError", (error) => usage(error.message))
     )
-    if (flags.json) yield* Console.log(JSON.stringify(documentOf(judged), undefined, 2))
+    if (flags.json) yield* Console.log(jsonText(documentOf(judged)))
     else yield* Console.log(human(judged, yield* Screen.paintFor(flags.color)))
     return yield* endWith(judged.every(({ valid }) => valid) ? 0 : notValid)
   }).pipe(inJson(flags.json))

@@ -108,7 +108,15 @@ const engine = (
 ): LlamaEngine => {
   const tokenizer = tokenizerOf(model)
   const counters: Counters = { evaluatedTokens: 0, erasedTokens: 0, turns: 0 }
-  const encode = (segments: ReadonlyArray<Segment>, first: boolean) => tokenize(tokenizer, segments, first)
+  // A native call like others: a thread that ends within it takes the process along.
+  const encode = (segments: ReadonlyArray<Segment>, first: boolean) => {
+    control.enter()
+    try {
+      return tokenize(tokenizer, segments, first)
+    } finally {
+      control.leave()
+    }
+  }
   const detokenize = detokenizer(model)
   const constraints = new Constraints({ library, model, tokenizer, detokenize })
   const open = Effect.try({

@@ -13,7 +13,8 @@ import { ConversationError } from "./ConversationError.ts"
 const remedy = ({ name }: ToolDefinition, known: ReadonlyArray<string>): string => {
   const near = nearest(name, known)
   if (near !== undefined) return `; did you mean ${near}?`
-  return known.length === 0 ? "" : `; there are ${known.join(", ")}`
+  const given = "give it with --tools-dir or --mcp, or play it under tools: of a script"
+  return known.length === 0 ? `; ${given}` : `; there are ${known.join(", ")}: ${given}`
 }
 
 const refuse = (path: string, at: number, reason: string) =>
