@@ -4,6 +4,7 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { ArtifactRef, ArtifactStore } from "../actors/ArtifactStore.ts"
 import type { EffectLedger } from "../actors/EffectLedger.ts"
@@ -11,6 +12,7 @@ import type { ToolPool } from "../actors/ToolPool.ts"
 import type { CancelPoint, Content } from "../actors/TraceEvent.ts"
 import type { RunTrace } from "../actors/TraceWriter.ts"
 import type { Codec, RenderOptions, ToolAnswer } from "../engine/codecs/Codec.ts"
+import type { EngineError } from "../engine/EngineError.ts"
 import type { CompiledGrammar } from "../engine/Grammar.ts"
 import type { ModelIdentity, ModelSession } from "../engine/Model.ts"
 import type { Stage } from "../tools/AttemptClass.ts"
@@ -110,10 +112,20 @@ export interface Session {
   readonly frameSizes: Map<RenderOptions["after"], number>
   /** Has the system block been evaluated? */
   opened: boolean
+  /** A turn that could not be rolled back is still open. */
+  turnLeft: boolean
   /** Answers of an earlier run that stopped before they were evaluated. */
   owed: QueuedAnswers | undefined
   busy: boolean
 }
+
+/** Drops the open turn. Where that fails, whoever uses the session next begins with it. */
+export const rollBack = (session: Session): Effect.Effect<void, EngineError> =>
+  Effect.onExit(session.context.rollback, (exit) =>
+    Effect.sync(() => {
+      session.turnLeft = Exit.isFailure(exit)
+    })
+  )
 
 export interface Budget {
   turns: number

@@ -17,7 +17,7 @@ import { type Prospect, weigh, withImplicit } from "./Governor.ts"
 import { governorFor, scoredForTrace } from "./legality/Choice.ts"
 import { prices } from "./legality/ContractTerms.ts"
 import { legalityOf } from "./legality/Legality.ts"
-import { type CallRecord, openingOptions, type RunContext } from "./RunContext.ts"
+import { type CallRecord, openingOptions, type RunContext, rollBack } from "./RunContext.ts"
 import { TurnReader } from "./TurnReader.ts"
 import { requestOf } from "./TurnRequest.ts"
 
@@ -48,7 +48,7 @@ const sampleOnce = Effect.fnUntraced(function* (
       if (event._tag === "End") ended = { reason: event.reason, tokens: event.usage.outputTokens }
       else if (event._tag !== "Prefill") reader.push(event.text, event.tokens)
     })
-  ).pipe(Effect.onExit(() => context.rollback))
+  ).pipe(Effect.onExit(() => rollBack(run.session)))
   if (ended === undefined) {
     return yield* new EngineError({ reason: "failed", message: "the engine's turn ended without saying how" })
   }

@@ -101,6 +101,7 @@ export const open = Effect.fnUntraced(function* (
     transcript: new Transcript(),
     frameSizes: new Map(),
     opened: false,
+    turnLeft: false,
     owed: undefined,
     busy: false
   }

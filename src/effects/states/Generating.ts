@@ -24,6 +24,7 @@ import {
   openingOptions,
   type Restore,
   type RunContext,
+  rollBack,
   round3
 } from "../RunContext.ts"
 import { sampleTurns } from "../Sampling.ts"
@@ -165,7 +166,7 @@ const rolledBack = Effect.fnUntraced(function* (
   cause: Cause.Cause<EngineError | TraceError | LedgerError>
 ) {
   // An engine that is gone cannot roll back and has nothing left to roll back; one that breaks does so after the record.
-  const rolled = yield* Effect.exit(run.session.context.rollback)
+  const rolled = yield* Effect.exit(rollBack(run.session))
   if (reader.shown) run.emit({ _tag: "Retracted", turn, reason: "rolled_back" })
   const committed_len = yield* run.session.context.length
   const recorded = yield* Effect.exit(

@@ -12,6 +12,7 @@ import {
   type QueuedAnswers,
   type RunContext,
   renderOptions,
+  rollBack,
   toolLabel,
   wallLeft
 } from "../RunContext.ts"
@@ -138,6 +139,7 @@ export const preparing = Effect.fnUntraced(function* (
   turn: number
 ): Effect.fn.Return<State, EngineError | TraceError> {
   run.point = "prefill"
+  if (run.session.turnLeft) yield* rollBack(run.session)
   if (run.past !== undefined) {
     yield* restore(run, run.past.past, run.past.answer)
     const { conversation } = run.past.past

@@ -74,7 +74,7 @@ describe("a page of a million characters", () => {
       const text = yield* read("<a href=x>y</a> ".repeat(60_000), base)
       assert.include(text, `y [${base}x] y [${base}x]`)
       assert.isBelow(text.length, 2_500_000)
-      assert.strictEqual(text.match(/y/g)?.length, 240_000)
+      assert.strictEqual(text.match(/y/g)?.length, 60_000)
     })
   )
 })
