@@ -83,6 +83,9 @@ export const recordLines = (verdict: Verdict | undefined, { redactions, schema }
   ].map(inline)
 }
 
+export const violationsDocument = ({ violations }: Pick<Verdict, "violations">) =>
+  violations.map(({ invariant, line, message, seq }) => ({ invariant, seq: seq ?? null, line: line ?? null, message }))
+
 export const recordDocument = (verdict: Verdict | undefined) =>
   verdict === undefined
     ? null
@@ -90,10 +93,5 @@ export const recordDocument = (verdict: Verdict | undefined) =>
         valid: verdict.violationCount === 0,
         complete: verdict.complete,
         violation_count: verdict.violationCount,
-        violations: verdict.violations.map(({ invariant, line, message, seq }) => ({
-          invariant,
-          seq: seq ?? null,
-          line: line ?? null,
-          message
-        }))
+        violations: violationsDocument(verdict)
       }

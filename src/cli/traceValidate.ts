@@ -12,6 +12,7 @@ import { endWith, inJson, usage } from "./Ending.ts"
 import { count, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { locate } from "./TraceFile.ts"
+import { violationsDocument } from "./TraceProblems.ts"
 
 export interface ValidateFlags {
   readonly traces: ReadonlyArray<string>
@@ -97,12 +98,7 @@ const documentOf = (judged: ReadonlyArray<Judged>) => ({
     complete: verdict.complete,
     cut: verdict.cut,
     violation_count: verdict.violationCount,
-    violations: verdict.violations.map(({ invariant, line, message, seq }) => ({
-      invariant,
-      seq: seq ?? null,
-      line: line ?? null,
-      message
-    })),
+    violations: violationsDocument(verdict),
     unjudged: verdict.unjudged,
     counts: {
       events: verdict.counts.events,

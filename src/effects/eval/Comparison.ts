@@ -5,7 +5,7 @@
  */
 import { type Cell, keyOf } from "./Cells.ts"
 import { cellsAcross, type RepeatedCell } from "./Repeats.ts"
-import { type Metrics, type Report, sizeOf } from "./Report.ts"
+import { type Metrics, type Report, sizeOf, sumOfMetrics } from "./Report.ts"
 import { signTest } from "./Statistics.ts"
 
 export type Change = "improved" | "regressed" | "unchanged_pass" | "unchanged_fail"
@@ -68,25 +68,13 @@ const bare = ({ case: name, class: kind, conversation, ordinal }: Cell): Cell =>
   class: kind
 })
 
-const sum = (all: ReadonlyArray<Metrics>): Metrics | undefined => {
-  if (all.length === 0) return undefined
-  const of = (key: keyof Metrics) => all.reduce((total, one) => total + one[key], 0)
-  return {
-    total_input_tokens: of("total_input_tokens"),
-    total_output_tokens: of("total_output_tokens"),
-    total_cache_hit_tokens: of("total_cache_hit_tokens"),
-    total_latency_ms: of("total_latency_ms"),
-    conversations_with_trace: of("conversations_with_trace")
-  }
-}
-
 const sideOf = (reports: ReadonlyArray<Report>, label: string): Side => ({
   label,
   run_ids: reports.map(({ run_id }) => run_id),
   models: [...new Set(reports.flatMap(({ model }) => model ?? []))],
   conversations: reports.reduce((all, { totals }) => all + totals.conversations_matched, 0),
   assertions: reports.reduce((all, { totals }) => all + sizeOf(totals.assertions), 0),
-  metrics: sum(reports.flatMap(({ metrics }) => metrics ?? []))
+  metrics: sumOfMetrics(reports.flatMap(({ metrics }) => metrics ?? []))
 })
 
 /** Conversations by the share of their paired assertions that passed. */

@@ -52,6 +52,19 @@ export const Report = Schema.Struct({
 export type Report = typeof Report.Type
 export type Tally = typeof Tally.Type
 export type Metrics = typeof Metrics.Type
+
+/** What several cost together; nothing where none says. */
+export const sumOfMetrics = (all: ReadonlyArray<Metrics>): Metrics | undefined => {
+  if (all.length === 0) return undefined
+  const of = (key: keyof Metrics) => all.reduce((total, one) => total + one[key], 0)
+  return {
+    total_input_tokens: of("total_input_tokens"),
+    total_output_tokens: of("total_output_tokens"),
+    total_cache_hit_tokens: of("total_cache_hit_tokens"),
+    total_latency_ms: of("total_latency_ms"),
+    conversations_with_trace: of("conversations_with_trace")
+  }
+}
 export type MatchReport = typeof MatchReport.Type
 export type AssertionReport = typeof AssertionReport.Type
 

@@ -105,18 +105,8 @@ const countOf = (words: ReadonlyArray<string>): Record<string, number> => {
   return counts
 }
 
-const sum = (reports: ReadonlyArray<Report.Report>): Report.Metrics | undefined => {
-  const all = reports.flatMap(({ metrics }) => metrics ?? [])
-  if (all.length === 0) return undefined
-  const of = (key: keyof Report.Metrics) => all.reduce((total, one) => total + one[key], 0)
-  return {
-    total_input_tokens: of("total_input_tokens"),
-    total_output_tokens: of("total_output_tokens"),
-    total_cache_hit_tokens: of("total_cache_hit_tokens"),
-    total_latency_ms: of("total_latency_ms"),
-    conversations_with_trace: of("conversations_with_trace")
-  }
-}
+const sum = (reports: ReadonlyArray<Report.Report>): Report.Metrics | undefined =>
+  Report.sumOfMetrics(reports.flatMap(({ metrics }) => metrics ?? []))
 
 const sharesOf = (done: ReadonlyArray<Done>, columnFor: (cell: Cell) => string): Row["columns"] => {
   const columns = new Map<string, Array<Done>>()
