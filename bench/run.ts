@@ -22,9 +22,12 @@ const suites: Readonly<Record<string, () => Promise<Figures>>> = {
     ])
     return Object.fromEntries(figures)
   },
-  soak: async () => (await import("./soak.ts")).soak(),
+  soak: async () => (await import("./soak/timeouts.ts")).soak(),
   startup: async () => (await import("./startup.bench.ts")).startupBench(),
-  engine: async () => (await import("./engine.bench.ts")).engineBench()
+  engine: async () => (await import("./engine.bench.ts")).engineBench(),
+  together: async () => (await import("./together.bench.ts")).togetherBench(),
+  conversation: async () => (await import("./conversation.bench.ts")).conversationBench(),
+  states: async () => (await import("./states.bench.ts")).statesBench()
 }
 
 const file = new URL("./baseline.json", import.meta.url)

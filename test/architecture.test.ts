@@ -115,7 +115,10 @@ describe("the package rules", () => {
     "@effect/sql-pg/PgConnection",
     "effect/sql/SqlError",
     "node:https",
-    "html-to-text"
+    "html-to-text",
+    "node:child_process",
+    "node:http",
+    "@effect/platform-node/NodeHttpServer"
   ]
   const everything = packages.map((name) => `import "${name}"`).join("\n")
   const refused = (file: string) => Rules.reservedPackages(tree({ [file]: everything })).length
@@ -132,10 +135,13 @@ describe("the package rules", () => {
     expect(allowed("src/actors/EffectLedgerPostgres.ts")).toEqual(packages.slice(10, 12))
     expect(allowed("src/actors/EffectLedgerPostgresTables.ts")).toEqual(packages.slice(10, 12))
     expect(allowed("src/actors/EffectLedgerSqlite.ts")).toEqual([])
-    expect(allowed("src/tools/web/Exchange.ts")).toEqual(["node:https", "html-to-text"])
+    expect(allowed("src/tools/web/Exchange.ts")).toEqual(["node:https", "html-to-text", "node:http"])
+    expect(allowed("src/effects/serve/HttpListener.ts")).toEqual(["node:http", "@effect/platform-node/NodeHttpServer"])
     expect(allowed("src/tools/builtin/web_fetch.ts")).toEqual([])
     expect(allowed("src/engine/LlamaModel.ts")).toEqual(["node-llama-cpp"])
     expect(allowed("src/actors/Inference.ts")).toEqual(packages.slice(2, 6))
+    expect(allowed("src/actors/InferenceThread.ts")).toEqual(packages.slice(2, 6))
+    expect(allowed("src/actors/InferenceProcess.ts")).toEqual([...packages.slice(2, 6), "node:child_process"])
     expect(allowed("src/engine/Wire.ts")).toEqual(packages.slice(2, 6))
     expect(allowed("src/engine/worker.ts")).toEqual([...packages.slice(2, 6), "@effect/platform-node/NodeServices"])
     expect(allowed("src/cli/run.ts")).toEqual(["effect/cli/Command"])

@@ -138,7 +138,13 @@ class Rules implements Redactor {
     // What was put in its place is no secret, even where a pattern would take it for one.
     const text = JSON.stringify(inside)
     const marks = [...text.matchAll(marked)].map(({ 0: mark, index }) => ({ from: index, to: index + mark.length }))
-    const rest = this.#spans(text).find(({ end, start }) => !marks.some(({ from, to }) => from <= start && end <= to))
+    // Both are in order, and there may be a mark for every word of a large value.
+    let at = 0
+    const rest = this.#spans(text).find(({ end, start }) => {
+      while (at < marks.length && marks[at]!.to < end) at += 1
+      const mark = marks[at]
+      return mark === undefined || mark.from > start
+    })
     return rest === undefined ? { value: inside, count } : { value: markOf(this.names[rest.rule]!), count: 1 }
   }
 

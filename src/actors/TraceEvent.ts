@@ -4,7 +4,17 @@
  */
 import * as Schema from "effect/Schema"
 import { callEvents } from "./TraceEventCalls.ts"
-import { Content, Count, Digest, EffectKnown, EvidenceSource, RedactedField, TraceSpan } from "./TraceEventFields.ts"
+import {
+  Content,
+  Count,
+  Digest,
+  EffectKnown,
+  EvidenceSource,
+  PhaseName,
+  phaseFields,
+  RedactedField,
+  TraceSpan
+} from "./TraceEventFields.ts"
 
 export { Content, Hidden, JsonContent, RedactedField, TraceSpan } from "./TraceEventFields.ts"
 
@@ -21,9 +31,11 @@ export const Role = Schema.Literals([
   "assistant_malformed",
   "assistant_final",
   "assistant_partial",
+  /** A question to the user that is no call. */
+  "assistant_question",
   "tool_result",
   "feedback",
-  /** What a resumed run evaluated again. */
+  /** What was evaluated again, by a resumed run or after a compaction. */
   "history"
 ])
 export type Role = typeof Role.Type
@@ -71,6 +83,8 @@ export const vocabulary = {
     render: Schema.Literals(["verbatim", "template"]),
     content: Schema.Boolean,
     committed_len: Count,
+    /** The call of another run that this one is performed for; how many runs are around it. */
+    parent: Schema.optionalKey(Schema.Struct({ run: Schema.String, call: Schema.String, depth: Count })),
     /** Names of the redaction rules in force. */
     redact: Schema.optionalKey(Schema.Array(Schema.String))
   }),
@@ -107,11 +121,24 @@ export const vocabulary = {
         candidates: Count
       })
     ),
+    /** What happens when the next turn does not fit the context, and how full it may be after a compaction. */
+    context: Schema.optionalKey(
+      Schema.Struct({ on_full: Schema.Literals(["refuse", "compact"]), keep: Schema.Finite })
+    ),
     sampling: Schema.Record(Schema.String, Schema.Finite),
     /** How turns are phased: `thinking` is `null` where the family's default holds. */
     profile: Schema.optionalKey(
-      Schema.Struct({ thinking: Schema.NullOr(Schema.Boolean), constrained: Schema.optionalKey(Schema.Boolean) })
+      Schema.Struct({
+        thinking: Schema.NullOr(Schema.Boolean),
+        constrained: Schema.optionalKey(Schema.Boolean),
+        /** All turns are in this phase. */
+        phase: Schema.optionalKey(PhaseName),
+        /** A turn that is a question and nothing else asks the user. */
+        clarify: Schema.optionalKey(Schema.Boolean)
+      })
     ),
+    /** What holds for turns of each phase. */
+    phases: Schema.optionalKey(Schema.Record(Schema.String, Schema.Struct(phaseFields))),
     /** Keywords of the tools' schemas that the grammar of calls does not enforce; validation does. */
     not_carried: Schema.optionalKey(
       Schema.Array(Schema.Struct({ tool: Schema.String, pointer: Schema.String, keyword: Schema.String }))
@@ -123,9 +150,57 @@ export const vocabulary = {
     root_run: Schema.String,
     from_seq: Count,
     next_turn: Count,
+    /** What the parts before have used of budgets that go on. */
+    spent: Schema.optionalKey(Schema.Struct({ tool_calls: Count, repairs: Count, wall_ms: Schema.Finite })),
     /** Calls of the turn that was open, in order; `answered` ones are not performed again. */
-    calls: Schema.Array(Schema.Struct({ call: Schema.String, ordinal: Count, answered: Schema.Boolean }))
+    calls: Schema.Array(Schema.Struct({ call: Schema.String, ordinal: Count, answered: Schema.Boolean })),
+    /** Of each message that was evaluated again, in order. */
+    spans: Schema.optionalKey(Schema.Array(TraceSpan)),
+    /** A state that was kept beside the run: loaded, so that nothing was evaluated again, or refused, so that everything was. */
+    kept_state: Schema.optionalKey(Schema.Literals(["loaded", "refused"]))
   }),
+  /** The oldest exchanges left the context to make room; the span of role `history` that follows is what came back. */
+  context_compacted: Schema.Struct({
+    for: Schema.Literals(["turn", "message"]),
+    /** Tokens there was to be room for, and how many the context held. */
+    needed: Count,
+    before: Count,
+    /** Tokens of system text and tools, which stayed. */
+    prefix: Count,
+    dropped: TraceSpan,
+    /** Messages and exchanges that are gone, and exchanges that are gone from the session so far. */
+    entries: Count,
+    exchanges: Count,
+    removed: Count,
+    /** Of each message that came back, the marker first; and how many did not, because the run was stopped. */
+    kept: Schema.Array(TraceSpan),
+    left: Count,
+    /** What the model is told instead. */
+    marker: Content
+  }),
+  /** Does the run talk or work? After the beginning: the talk handed over, and the context is the task's own. */
+  routed: Schema.Struct({
+    route: Schema.Literals(["chat", "task"]),
+    by: Schema.Literals(["model", "caller", "chat"]),
+    reason: Schema.Literals([
+      "word",
+      "said",
+      "empty",
+      "both",
+      "garbage",
+      "overrun",
+      "no_grammar",
+      "engine_error",
+      "handed_over"
+    ]),
+    /** What the model wrote, where it was asked, and what that took. */
+    text: Schema.optionalKey(Content),
+    output_tokens: Schema.optionalKey(Count),
+    duration_ms: Schema.optionalKey(Schema.Finite),
+    committed_len: Count
+  }),
+  /** The turns from here on are written in this phase. */
+  phase_started: Schema.Struct({ turn: Count, phase: PhaseName, ...phaseFields }),
   message_committed: Schema.Struct({ role: Role, content: Content, tool: Schema.optionalKey(Content) }),
   session_state_changed: Schema.Struct({ role: Role, span: TraceSpan, committed_len: Count }),
   model_call_started: Schema.Struct({
@@ -135,7 +210,8 @@ export const vocabulary = {
     max_tokens: Count,
     committed_len: Count,
     /** Calls of this turn are held to a grammar. */
-    constrained: Schema.optionalKey(Schema.Boolean)
+    constrained: Schema.optionalKey(Schema.Boolean),
+    phase: Schema.optionalKey(PhaseName)
   }),
   /** Without content only how many there were: length and digest of each token would spell the text. */
   generation_token: Schema.Struct({
@@ -157,8 +233,24 @@ export const vocabulary = {
   }),
   turn_rolled_back: Schema.Struct({
     turn: Count,
-    reason: Schema.Literals(["cancelled", "limit", "engine_error", "trace_error", "ledger_error", "defect"]),
+    reason: Schema.Literals([
+      "cancelled",
+      "limit",
+      "engine_error",
+      "trace_error",
+      "ledger_error",
+      "defect",
+      "handed_over"
+    ]),
     committed_len: Count
+  }),
+  /** The engine died and was opened again; the session is at its last boundary. After a rollback: the turn may start again. */
+  engine_restarted: Schema.Struct({
+    cause: Schema.Literals(["crashed", "stalled", "out_of_memory"]),
+    /** How often the engine had been opened again by then, for whichever session. */
+    restarts: Count,
+    /** Tokens of the context that were evaluated again. */
+    tokens: Count
   }),
   /** One of several turns sampled at the same boundary, before one of them is generated in earnest. */
   candidate_sampled: Schema.Struct({
@@ -171,8 +263,10 @@ export const vocabulary = {
     text: Content
   }),
   assistant_action_parsed: Schema.Struct({
-    action: Schema.Literals(["final_text", "tool_calls", "malformed"]),
+    action: Schema.Literals(["final_text", "tool_calls", "malformed", "clarify", "hand_over"]),
     count: Count,
+    /** The text beside the calls is a question to the user: none of them runs. */
+    asks: Schema.optionalKey(Schema.Boolean),
     text: Schema.optionalKey(Content),
     reasoning: Schema.optionalKey(Content),
     code: Schema.optionalKey(Schema.String),
@@ -182,6 +276,8 @@ export const vocabulary = {
     ordinal: Schema.optionalKey(Count)
   }),
   ...callEvents,
+  /** A call that is a run of its own: its name, and how many runs are around that. */
+  child_run_started: Schema.Struct({ call: Schema.String, tool: Schema.String, run: Schema.String, depth: Count }),
   tool_result_committed: Schema.Struct({
     call: Schema.String,
     ordinal: Count,

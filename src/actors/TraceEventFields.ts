@@ -34,3 +34,18 @@ export const AtStage = Schema.Literals(stages)
 export const Price = Schema.NullOr(Schema.Finite)
 
 export const EvidenceSource = Schema.Literals(["self", "probe", "sensor", "person"])
+
+/** What a turn is for. */
+export const PhaseName = Schema.Literals(["classify", "chat", "plan", "tool", "report"])
+
+/** What holds for turns of a phase: `null` is the family's own way of reasoning, or no limit to it. */
+export const phaseFields = {
+  thinking: Schema.NullOr(Schema.Boolean),
+  max_tokens: Count,
+  max_think_tokens: Schema.NullOr(Count),
+  temperature: Schema.Finite,
+  top_k: Count,
+  top_p: Schema.Finite,
+  /** Text is shown piece by piece; otherwise whole, once it is known to be an answer. */
+  stream: Schema.Boolean
+}

@@ -8,6 +8,7 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import { names } from "../effects/SettingFields.ts"
 import { approve, deny } from "./ApprovalCommands.ts"
+import { chat } from "./ChatCommand.ts"
 import { codec } from "./CodecCommands.ts"
 import { assemble, benchModel, evaluate, report } from "./ConversationCommands.ts"
 import * as Flags from "./Flags.ts"
@@ -15,6 +16,7 @@ import { ledger } from "./LedgerCommands.ts"
 import { mcp } from "./McpCommands.ts"
 import { metrics } from "./MetricsCommand.ts"
 import { models } from "./ModelCommands.ts"
+import { serve } from "./ServeCommand.ts"
 import { tools } from "./ToolCommands.ts"
 import { trace } from "./TraceCommands.ts"
 
@@ -102,6 +104,7 @@ export const writ = Command.make("writ").pipe(
   Command.withSubcommands([
     demo,
     run,
+    chat,
     assemble,
     evaluate,
     report,
@@ -115,6 +118,7 @@ export const writ = Command.make("writ").pipe(
     codec,
     tools,
     mcp,
+    serve,
     doctor
   ])
 )

@@ -1,7 +1,8 @@
 /** Which conversation files a command line names, and what the settings say about runs of files. Reads names and files, nothing else. */
-import { readdirSync, realpathSync } from "node:fs"
+import { type Dirent, readdirSync, realpathSync } from "node:fs"
 import { dirname, join, relative, resolve, sep } from "node:path"
 import * as Effect from "effect/Effect"
+import { reasonOf } from "../actors/Directories.ts"
 import { isAddress } from "../actors/EffectLedgerAddress.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
@@ -39,7 +40,13 @@ export const isConversation = (argument: string): boolean => {
 
 /** The conversations of a directory, by name. What lies deeper is not looked for. */
 const filesIn = (directory: string): Effect.Effect<ReadonlyArray<string>, UsageError> => {
-  const names = readdirSync(directory, { withFileTypes: true })
+  let entries: ReadonlyArray<Dirent>
+  try {
+    entries = readdirSync(directory, { withFileTypes: true })
+  } catch (cause) {
+    return usage(`${directory}: it cannot be read: ${reasonOf(cause)}`)
+  }
+  const names = entries
     .filter(
       (entry) => !entry.isDirectory() && isYaml(entry.name) && !isScript(entry.name) && !entry.name.startsWith(".")
     )

@@ -172,7 +172,7 @@ export const runFile = Effect.fnUntraced(function* (job: FileJob, { onCancel, ru
     ...(job.answer === undefined ? {} : { answer: job.answer }),
     ...(engine === undefined ? {} : { voice: engine.voice }),
     recorded: recordedIn(runDir),
-    save: (now) => (replay ? Effect.void : ConversationFile.save(job.path, now)),
+    save: replay ? () => Effect.void : ConversationFile.keeper(job.path, start),
     started: (cancel, stop) => {
       if (scripted !== undefined) scripted.stop = stop
       onCancel(cancel)
@@ -181,7 +181,14 @@ export const runFile = Effect.fnUntraced(function* (job: FileJob, { onCancel, ru
   const spoken = engine === undefined ? filling : Effect.provideService(filling, Model, engine.scripted.model)
   // What a script answers is answered here.
   const answered = scripted === undefined ? spoken : Effect.provide(spoken, ToolPool.layerInline())
-  const filled = yield* Effect.scoped(answered)
+  const filled = yield* Effect.scoped(answered).pipe(
+    // The name of its effects is nobody's name for the file.
+    Effect.mapError((error) =>
+      error._tag === "ConversationError" && error.path === job.identity
+        ? new ConversationError({ path: job.path, place: error.place, reason: error.reason })
+        : error
+    )
+  )
   const result = resultOf(job, filled, { engine, tools: scripted })
   return replay ? compared(job, result, filled.conversation) : result
 })

@@ -11,13 +11,16 @@ import { isAddress, shownPlace } from "../actors/EffectLedgerAddress.ts"
 import * as Ids from "../actors/Ids.ts"
 import { compile } from "../actors/Redaction.ts"
 import * as Agent from "../effects/Agent.ts"
-import { tuningOf } from "../effects/EngineFields.ts"
+import { lifeOf, tuningOf } from "../effects/EngineFields.ts"
 import type { FileTools } from "../effects/FileTools.ts"
 import type { McpTools } from "../effects/McpTools.ts"
 import { exitCode, type Outcome } from "../effects/Outcome.ts"
 import type { Past } from "../effects/Past.ts"
+import { phaseOptionsOf } from "../effects/PhaseFields.ts"
 import { Approval } from "../effects/Policy.ts"
 import * as Resume from "../effects/Resume.ts"
+import * as Router from "../effects/Router.ts"
+import type { RunOptions } from "../effects/Run.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
 import { gatesOf, limitsOf } from "../effects/Settings.ts"
@@ -49,6 +52,7 @@ export interface Showing {
 export type Engine =
   | { readonly _tag: "File"; readonly path: string }
   | { readonly _tag: "Script"; readonly scripted: Scripted }
+  | { readonly _tag: "Server"; readonly model: Model["Service"] }
 
 export interface Job {
   readonly task: string
@@ -89,34 +93,52 @@ const ledgerOf = ({ dryRun, ledger }: Settings): { readonly ledger?: string } =>
   return ledger === undefined ? {} : { ledger }
 }
 
-const layerOf = Effect.fnUntraced(function* (
-  { directory, engine, files, mcp, registry, runId, settings, toolEnv = {} }: Job,
-  view: RunView | undefined
+/** What runs need besides the place of their record. */
+export type Provided = Pick<Job, "engine" | "files" | "mcp" | "registry" | "settings" | "toolEnv">
+
+/** The services of runs on this engine with these tools; `runDirectory` says where each of them is recorded. */
+export const servicesOf = Effect.fnUntraced(function* (
+  { engine, files, mcp, registry, settings, toolEnv = {} }: Provided,
+  runDirectory: (runId: string) => RunDirectory.RunDirectory,
+  loading: ((share: number) => void) | undefined,
+  sessions = 1
 ) {
   const { services } = yield* Provisions
   const layer = services({
     ...(engine._tag === "File"
-      ? { model: engine.path, ...(view === undefined ? {} : { loading: view.loading }) }
-      : { engine: Layer.succeed(Model, engine.scripted.model), modelHash: false }),
-    sessions: 1,
+      ? { model: engine.path, ...(loading === undefined ? {} : { loading }) }
+      : {
+          engine: Layer.succeed(Model, engine._tag === "Script" ? engine.scripted.model : engine.model),
+          modelHash: false
+        }),
+    sessions,
     ...(settings.context === undefined ? {} : { contextTokens: settings.context }),
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
     gpu: settings.gpu,
     tuning: tuningOf(settings),
+    ...lifeOf(settings),
     // Without tools there is nothing to run on threads.
     inlineTools: registry.tools.length === 0,
     toolEnv,
     ...ledgerOf(settings),
     ...(settings.modelHash ? {} : { modelHash: false }),
-    runDirectory: () => directory
+    runDirectory
   })
   const withFiles = files === undefined ? layer : files.layer(layer)
-  return Layer.mergeAll(
-    mcp === undefined ? withFiles : mcp.layer(withFiles),
-    // The last one of a service counts: this run has its name already.
-    Layer.succeed(Ids.Ids, Ids.Ids.of({ run: Effect.succeed(runId) }))
-  )
+  return mcp === undefined ? withFiles : mcp.layer(withFiles)
 })
+
+const layerOf = (job: Job, view: RunView | undefined) =>
+  Effect.map(
+    // A talk has a session of its own beside the task's.
+    servicesOf(job, () => job.directory, view?.loading, job.settings.route === "task" ? 1 : 2),
+    (layer) =>
+      Layer.mergeAll(
+        layer,
+        // The last one of a service counts: this run has its name already.
+        Layer.succeed(Ids.Ids, Ids.Ids.of({ run: Effect.succeed(job.runId) }))
+      )
+  )
 
 const toolSettings = ({ settings: { fixture, workspace }, web }: Pick<Job, "settings" | "web">): ToolSettings => ({
   workspace,
@@ -124,19 +146,36 @@ const toolSettings = ({ settings: { fixture, workspace }, web }: Pick<Job, "sett
   ...(web === undefined ? {} : { web })
 })
 
-const optionsOf = ({ model, registry, settings, task, ...job }: Job): Agent.AgentOptions => ({
-  task,
+export const sessionOptionsOf = ({ model, registry, settings }: Pick<Job, "model" | "registry" | "settings">) => ({
   tools: registry,
   codec: model.codec,
-  ...(settings.system === undefined ? {} : { system: settings.system }),
+  ...(settings.system === undefined ? {} : { system: settings.system })
+})
+
+export const runOptionsOf = ({ settings, ...job }: Pick<Job, "settings" | "web">): RunOptions => ({
   limits: limitsOf(settings),
   calls: settings.calls,
   sampling: { temperature: settings.temperature, topK: settings.topK, topP: settings.topP, seed: settings.seed },
   constrained: settings.constrained,
+  context: { onFull: settings.contextPolicy },
+  ...phaseOptionsOf(settings),
   ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
   settings: toolSettings({ settings, ...job }),
   gates: gatesOf(settings),
   trace: { content: settings.traceContent, tokenEvents: settings.tokenEvents, redact: settings.redact }
+})
+
+/** A kept state is content, and nothing in it is redacted: it is there only where the trace holds all content too. */
+const stateOf = ({ directory, settings: { keepState, redact, traceContent } }: Job) => ({
+  path: RunDirectory.stateIn(directory),
+  keep: keepState && traceContent && redact.length === 0
+})
+
+const optionsOf = (job: Job): Agent.AgentOptions => ({
+  task: job.task,
+  ...sessionOptionsOf(job),
+  ...runOptionsOf(job),
+  state: stateOf(job)
 })
 
 /**
@@ -163,8 +202,12 @@ const approverOf = ({ directory, past, settings }: Job, screen: Screen.Screen, v
 
 const started = (job: Job) => {
   const options = optionsOf(job)
+  const { route } = job.settings
+  // What was a talk goes on as a task: nothing of it is in the context.
   return job.past === undefined
-    ? Agent.start(options)
+    ? route === "task"
+      ? Agent.start(options)
+      : Router.start({ ...options, route })
     : Resume.start({
         ...options,
         traces: job.past.found.traces,

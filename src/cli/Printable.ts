@@ -39,9 +39,11 @@ export const count = (number: number, noun: string): string => `${number} ${noun
 
 /** `850 ms`, `1.9 s`, `2 min 5 s`. */
 export const duration = (millis: number): string => {
-  if (millis < 1000) return `${millis < 10 ? Math.round(millis * 10) / 10 : Math.round(millis)} ms`
-  if (millis < 60_000) return `${Math.round(millis / 100) / 10} s`
-  return `${Math.floor(millis / 60_000)} min ${Math.round((millis % 60_000) / 1000)} s`
+  if (millis < 999.5) return `${millis < 10 ? Math.round(millis * 10) / 10 : Math.round(millis)} ms`
+  // Rounded before it is taken apart: 119.9 s are 2 min 0 s, not 1 min 60 s.
+  if (millis < 59_950) return `${Math.round(millis / 100) / 10} s`
+  const seconds = Math.round(millis / 1000)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
 /** `712 bytes`, `2.3 MB`. */

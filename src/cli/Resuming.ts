@@ -122,13 +122,19 @@ const recordedGates = (provenance: Data): Readonly<Record<string, unknown>> => {
   }
 }
 
+/** What turns that may become calls are shown of. */
+const streamOf = (provenance: Data): Raw | undefined => {
+  const { stream } = within(within(provenance, "phases"), "plan")
+  return stream === undefined ? undefined : stream === true ? "all" : "answers"
+}
+
 /** What the record says the newest part was run with, as settings. */
 export const recorded = (found: Found): RawSettings => {
   const started = newest(found, "run_started")
   const provenance = newest(found, "provenance")
   const limits = within(started, "limits")
   const sampling = within(provenance, "sampling")
-  const { constrained, thinking } = within(provenance, "profile")
+  const { clarify, constrained, thinking } = within(provenance, "profile")
   const said: Record<string, unknown> = {
     codec: provenance["codec"],
     system: provenance["system"] === "" ? undefined : provenance["system"],
@@ -136,6 +142,8 @@ export const recorded = (found: Found): RawSettings => {
     calls: started["calls"],
     thinking: thinking ?? undefined,
     constrained,
+    clarify,
+    stream: streamOf(provenance),
     seed: sampling["seed"],
     temperature: sampling["temperature"],
     topK: sampling["topK"],
@@ -150,6 +158,7 @@ export const recorded = (found: Found): RawSettings => {
     maxRepairs: limit(limits["repairs"]),
     loopThreshold: limit(limits["loopThreshold"]),
     context: modelOf(found).contextTokens,
+    contextPolicy: within(provenance, "context")["on_full"],
     traceContent: started["content"],
     ...recordedGates(provenance)
   }
@@ -160,18 +169,24 @@ export interface RecordedModel {
   readonly scripted: boolean
   /** The file's name without its directory, or what a script calls itself. */
   readonly name: string
+  /** The address of the server it ran on, if it did. */
+  readonly server: string | undefined
   /** Of a model file: a script's is not one of its settings. */
   readonly contextTokens: number | undefined
 }
 
 /** The model that the record names. */
 export const modelOf = (found: Found): RecordedModel => {
-  const { contextTokens, engine, name } = within(newest(found, "provenance"), "model")
+  const model = within(newest(found, "provenance"), "model")
+  const { contextTokens, engine, name } = model
+  const server = engine === "openai" ? String(within(model, "build")["server"]) : undefined
   const scripted = engine === "scripted"
   return {
     scripted,
     name: String(name),
-    contextTokens: scripted || typeof contextTokens !== "number" ? undefined : contextTokens
+    server,
+    // What a server can hold it says again.
+    contextTokens: scripted || server !== undefined || typeof contextTokens !== "number" ? undefined : contextTokens
   }
 }
 
@@ -222,7 +237,8 @@ export const pastOf = Effect.fnUntraced(function* (found: Found, registry: Regis
   if (answer === undefined && question !== undefined) {
     return yield* usage(`the run stopped to ask: ${question}\nGive the answer with --answer TEXT`)
   }
-  if (answer !== undefined && (past.openTurn === undefined || !asked(found))) {
+  const waits = past.openTurn !== undefined || past.questioned === true
+  if (answer !== undefined && !(waits && asked(found))) {
     return yield* usage("--answer: the run has not asked anything that is still open")
   }
   return past

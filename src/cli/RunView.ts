@@ -25,16 +25,22 @@ export interface RunHeader {
   readonly resumed: string | undefined
 }
 
-const argumentsText = (args: JsonObject): string =>
+export const argumentsText = (args: JsonObject): string =>
   Object.entries(args)
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
     .join("  ")
 
 /** A result in one line; a failure as its kind and its reasons. */
-const answerText = (answer: Answer): string => {
+export const answerText = (answer: Answer): string => {
   if (answer.ok) return typeof answer.result === "string" ? answer.result : JSON.stringify(answer.result)
   const reasons = answer.errors.map(({ path, reason }) => (path === "" ? reason : `${path}: ${reason}`))
   return `${answer.kind.replaceAll("_", " ")}: ${reasons.join("; ")}`
+}
+
+/** What became of an engine that died, in a few words. */
+export const restartText = ({ cause, restarts }: Extract<AgentEvent, { readonly _tag: "EngineRestarted" }>): string => {
+  const died = { crashed: "crashed", stalled: "did not move any more", out_of_memory: "ran out of memory" }[cause]
+  return `the engine ${died} and was opened again, ${count(restarts, "restart")} so far; the run goes on where it was`
 }
 
 /** A turn that takes longer says how fast it was. */
@@ -153,6 +159,9 @@ export class RunView {
       case "RunStarted":
       case "Finished":
         break
+      case "Routed":
+        if (event.by === "chat") this.#note("(this is a task: it goes on with the tools)")
+        break
       case "StateEntered":
         if (event.state === "Generating") this.#startTurn(event.turn)
         break
@@ -174,6 +183,12 @@ export class RunView {
         break
       case "Retracted":
         if (event.reason !== "call") this.#note(`(not an answer: ${event.reason.replaceAll("_", " ")})`)
+        break
+      case "Compacted":
+        this.#note(`(the context was full: ${count(event.exchanges, "old exchange")} left it)`)
+        break
+      case "EngineRestarted":
+        this.#note(`(${restartText(event)})`)
         break
       case "CallStarted":
         this.#running.set(event.callId, inline(event.tool))

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { stringify } from "yaml"
 import type { Redactor } from "../actors/Redaction.ts"
 import type { Outcome } from "../effects/Outcome.ts"
-import type { Entry } from "../effects/Transcript.ts"
+import type { Entry, Recorded } from "../effects/Transcript.ts"
 import type { Json } from "../tools/JsonText.ts"
 import { type RunAbout, snake } from "./Report.ts"
 
@@ -13,7 +13,13 @@ import { type RunAbout, snake } from "./Report.ts"
 const unseen = ({ span }: Extract<Entry, { readonly kind: "tool" | "feedback" }>) =>
   span === undefined ? { state: "uncommitted" } : {}
 
-const entryDocument = (entry: Entry) => {
+/** What a compaction removed is no longer before the model, and still part of what was said. */
+const entryDocument = (entry: Recorded) => ({
+  ...messageDocument(entry),
+  ...(entry.dropped === true ? { state: "dropped" } : {})
+})
+
+const messageDocument = (entry: Entry) => {
   switch (entry.kind) {
     case "system":
       return { role: "system", content: entry.content }
@@ -29,6 +35,8 @@ const entryDocument = (entry: Entry) => {
       }
     case "tool":
       return { role: "tool", call: entry.callId, name: entry.name, content: entry.content, ...unseen(entry) }
+    case "marker":
+      return { role: "marker", removed: entry.removed, content: entry.content }
     case "feedback":
       return { role: "feedback", code: entry.code, content: entry.content, ...unseen(entry) }
   }

@@ -21,7 +21,7 @@ export interface Paint {
 
 export interface Screen {
   readonly paint: Paint
-  /** Characters of a line. Wide where output goes to a file. */
+  /** Characters of a line, now: a window may be resized. Wide where output goes to a file. */
   readonly columns: number
   readonly write: (text: string) => void
   readonly line: (text?: string) => void
@@ -39,6 +39,9 @@ export interface Screen {
 /** How long a screen that cannot draw says nothing of long work. */
 const silenceMillis = 10_000
 
+/** A narrower window is written to as if it were this wide: nothing could be read in it anyway. */
+const leastColumns = 20
+
 /** Where a screen's text goes. */
 export type Out = Pick<NodeJS.WriteStream, "isTTY" | "columns"> & { readonly write: (text: string) => unknown }
 
@@ -53,7 +56,8 @@ const paintWith = (on: boolean): Paint => {
 export const make = (color: boolean | undefined): Effect.Effect<Screen> =>
   Effect.map(Effect.all([TerminalCapabilities, Output, Clock.Clock]), ([{ canAnimate, canColor }, out, clock]) => {
     const paint = paintWith(color ?? canColor)
-    const columns = out.isTTY ? Math.max(40, out.columns ?? 80) : 1000
+    const width = () => (out.isTTY ? out.columns || 80 : 1000)
+    const columns = () => Math.max(leastColumns, width())
     const now = () => clock.currentTimeMillisUnsafe()
     let progress = false
     let held = false
@@ -71,12 +75,14 @@ export const make = (color: boolean | undefined): Effect.Effect<Screen> =>
     const draw = (text: string) => {
       clear()
       if (text === "") return
-      out.write(`\r${paint.dim(cut(text, columns - 1))}`)
+      out.write(`\r${paint.dim(cut(text, width() - 1))}`)
       progress = true
     }
     return {
       paint,
-      columns,
+      get columns() {
+        return columns()
+      },
       write,
       line: (text = "") => write(`${text}\n`),
       progress: (text) => {

@@ -39,5 +39,12 @@ export const unrecorded = [
   "gpu",
   "flashAttention",
   "cacheType",
-  "lora"
+  "lora",
+  "isolation",
+  "restarts",
+  "keepState",
+  "engineUrl",
+  "engineApi",
+  "apiKeyEnv",
+  "allowPlainHttp"
 ] as const satisfies ReadonlyArray<SettingName>

@@ -1,6 +1,6 @@
 /**
- * Ctrl-C and SIGTERM. The first one asks: a run is cancelled and closes its record; where nothing runs the program is
- * interrupted. The second one ends the process at once.
+ * Ctrl-C, SIGTERM and a terminal that is closed. The first one asks: a run is cancelled and closes its record; where nothing
+ * runs the program is interrupted. The second one ends the process at once.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -9,7 +9,9 @@ import { writeWhole } from "./StandardOutput.ts"
 
 /** Who is told first. Without a handler the program itself is interrupted. */
 export interface StopSlot {
-  handler: (() => void) | undefined
+  handler: ((signal: string) => void) | undefined
+  /** Requests so far; the second one ends the process. Whoever goes on after the first sets it back to 0. */
+  asked?: number
   /** Why standard output could not be written, other than that its reader went away. */
   lost?: Error
 }
@@ -37,27 +39,32 @@ export const onStop = Effect.fnUntraced(function* (
 
 /** Listens to signals and to a standard output that was closed, until the returned function is called. */
 export const listen = (slot: StopSlot, interrupt: () => void): (() => void) => {
-  let asked = 0
   const ask = (signal: string): void => {
-    asked += 1
-    if (asked > 1) process.exit(130)
+    slot.asked = (slot.asked ?? 0) + 1
+    if (slot.asked > 1) process.exit(130)
     if (signal === "SIGINT" && process.stderr.isTTY) process.stderr.write("\nstopping; once more to quit at once\n")
     if (slot.handler === undefined) interrupt()
-    else slot.handler()
+    else slot.handler(signal)
+  }
+  // A shell passes on what the kernel has said already: that is no second request.
+  const hungUp = (signal: string): void => {
+    if ((slot.asked ?? 0) === 0) ask(signal)
   }
   const closed = (error: Error & { readonly code?: string }): void => {
     // That nobody reads any more is not worth a message.
     if (error.code !== "EPIPE") slot.lost ??= error
     // But a run must not go on unseen.
-    if (asked === 0) ask(String(error.code))
+    if ((slot.asked ?? 0) === 0) ask(String(error.code))
   }
   process.on("SIGINT", ask)
   process.on("SIGTERM", ask)
+  process.on("SIGHUP", hungUp)
   writeWhole(process.stdout)
   process.stdout.on("error", closed)
   process.stderr.on("error", () => {})
   return () => {
     process.off("SIGINT", ask)
     process.off("SIGTERM", ask)
+    process.off("SIGHUP", hungUp)
   }
 }

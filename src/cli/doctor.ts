@@ -18,7 +18,9 @@ import * as LlamaLibrary from "../engine/LlamaLibrary.ts"
 import { Model } from "../engine/Model.ts"
 import { control, text } from "../engine/Prompt.ts"
 import { registry } from "../tools/builtin/index.ts"
+import type { Check } from "./DoctorCheck.ts"
 import { endWith, inJson } from "./Ending.ts"
+import { checkIsolation } from "./EngineFindings.ts"
 import { checkCodec, choose } from "./ModelChoice.ts"
 import { chosenBy, localPath, named } from "./ModelNames.ts"
 import { duration, inline, jsonText } from "./Printable.ts"
@@ -28,14 +30,6 @@ import { described } from "./WebSource.ts"
 export interface DoctorFlags {
   readonly json: boolean
   readonly color: boolean | undefined
-}
-
-/** `no`: something Writ needs does not work. `note`: something is missing that not every use needs. */
-export interface Check {
-  readonly name: string
-  readonly state: "ok" | "note" | "no"
-  readonly text: string
-  readonly remedy?: string
 }
 
 const least = [22, 19] as const
@@ -74,11 +68,11 @@ const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.timed(effect), ([elapsed, value]) => [value, duration(Duration.toMillis(elapsed))] as const)
 
 /** Loads the model that ships and asks it something: the only proof that inference works. */
-const checkInference = (gpu: Settings["gpu"]): Effect.Effect<Check> =>
+const checkInference = ({ gpu, isolation }: Pick<Settings, "gpu" | "isolation">): Effect.Effect<Check> =>
   Model.use((model) =>
     Effect.map(model.tokenize([control("<|im_start|>"), text("hello")]), (tokens) => ({ tokens, model }))
   ).pipe(
-    Effect.provide(Wiring.layerModel({ sessions: 1, gpu })),
+    Effect.provide(Wiring.layerModel({ sessions: 1, gpu, isolation })),
     timed,
     Effect.map(([{ model, tokens }, took]): Check => {
       const used = model.identity.build?.["gpu"]
@@ -87,7 +81,7 @@ const checkInference = (gpu: Settings["gpu"]): Effect.Effect<Check> =>
       return {
         name: "inference",
         state: tokens.length > 0 ? "ok" : "no",
-        text: `the demo model loads in its own thread, on ${where} (gpu: ${asked}; ${took})`
+        text: `the demo model loads in its own ${isolation}, on ${where} (gpu: ${asked}; ${took})`
       }
     }),
     Effect.catch((error) =>
@@ -198,7 +192,9 @@ const chosenWhy = {
 } as const
 
 const checkChosenModel = Effect.fnUntraced(function* (settings: Settings): Effect.fn.Return<Check> {
-  const { modelsDir } = settings
+  const { engineUrl, modelsDir } = settings
+  if (engineUrl !== undefined)
+    return { name: "model", state: "note", text: `on the server ${engineUrl}; a run asks it` }
   const chosen = yield* Effect.result(chosenBy(settings))
   if (Result.isFailure(chosen)) return { name: "model", state: "note", text: chosen.failure.message }
   const { because, model } = chosen.success
@@ -225,6 +221,14 @@ const checkChosenModel = Effect.fnUntraced(function* (settings: Settings): Effec
     )
   )
 })
+
+/** Nothing where the engine is a server: it is in a process of its own anyway. */
+const checkedIsolation = (settings: Settings): Effect.Effect<ReadonlyArray<Check>> =>
+  Effect.map(Effect.option(chosenBy(settings)), (chosen) =>
+    settings.engineUrl === undefined
+      ? [checkIsolation(settings, chosen._tag === "Some" && chosen.value.because === "none")]
+      : []
+  )
 
 const listed = (what: string, items: ReadonlyArray<string>): string =>
   items.length === 0 ? "" : `; ${what} ${items.join(", ")}`
@@ -297,7 +301,9 @@ export const doctor = (flags: DoctorFlags) =>
       writ,
       checkNode(),
       ...library,
-      ...(library.some(({ state }) => state === "no") ? [] : [yield* checkInference(resolved?.settings.gpu ?? "auto")]),
+      ...(library.some(({ state }) => state === "no")
+        ? []
+        : [yield* checkInference(resolved?.settings ?? { gpu: "auto", isolation: "thread" })]),
       yield* checkPool,
       ...checkFiles(resolved?.settings),
       config,
@@ -305,6 +311,7 @@ export const doctor = (flags: DoctorFlags) =>
         ? []
         : [
             checkGates(resolved.settings),
+            ...(yield* checkedIsolation(resolved.settings)),
             yield* checkWeb(resolved.settings),
             yield* checkChosenModel(resolved.settings)
           ])

@@ -18,7 +18,7 @@ import * as ReportFiles from "../effects/eval/ReportFiles.ts"
 import { markdown } from "../effects/eval/ReportMarkdown.ts"
 import { shown } from "../effects/RunDirectory.ts"
 import { endWith, inJson, usage } from "./Ending.ts"
-import { count, inline } from "./Printable.ts"
+import { count, inline, jsonText } from "./Printable.ts"
 
 export interface ReportFlags {
   /** Run ids, or paths of JSON reports. */
@@ -68,16 +68,18 @@ const asJson = (value: unknown): string => `${JSON.stringify(value, undefined, 2
 
 const one = Effect.fnUntraced(function* (flags: ReportFlags, project: string, report: Report) {
   const path = yield* ReportFiles.write(project, `${report.run_id}-report.md`, [markdown(report)])
-  yield* Console.log(flags.json ? asJson({ files: { markdown: shown(path) }, report }).trimEnd() : inline(shown(path)))
+  yield* Console.log(flags.json ? jsonText({ files: { markdown: shown(path) }, report }) : inline(shown(path)))
 })
 
 const repeated = Effect.fnUntraced(function* (flags: ReportFlags, project: string, reports: ReadonlyArray<Report>) {
+  const suites = [...new Set(reports.map(({ suite }) => suite))]
+  if (suites.length > 1)
+    return yield* usage(`--repeats: repeated runs are of one suite, and these are of ${suites.join(", ")}`)
   const repeats = Repeats.of(reports)
   const name = `${reports[0]!.run_id}-x${reports.length}`
   const json = yield* ReportFiles.write(project, `${name}.repeats.json`, [asJson(repeats)])
   const text = yield* ReportFiles.write(project, `${name}-repeats.md`, [repeatsMarkdown(repeats)])
-  if (flags.json)
-    return yield* Console.log(asJson({ files: { json: shown(json), markdown: shown(text) }, repeats }).trimEnd())
+  if (flags.json) return yield* Console.log(jsonText({ files: { json: shown(json), markdown: shown(text) }, repeats }))
   if (!flags.quiet) {
     const { flaky, total } = repeats
     yield* Console.log(
@@ -106,6 +108,11 @@ const compared = Effect.fnUntraced(function* (
     )
   }
   const asked = flags.gate || flags.requireImprovement
+  const { other_suites, suite } = comparison
+  if (other_suites.length > 0 && !asked) {
+    const named = [suite, ...other_suites].map(inline).join(", ")
+    yield* Console.error(`writ: the reports are of different suites (${named}): one name may stand for two assertions`)
+  }
   const shut = problems(comparison, { improvement: flags.requireImprovement })
   const name = `${sideName(a)}-vs-${sideName(b)}`
   const json = yield* ReportFiles.write(project, `${name}.json`, [asJson(comparison)])
@@ -115,7 +122,7 @@ const compared = Effect.fnUntraced(function* (
   const files = { json: shown(json), markdown: shown(text) }
   if (flags.json) {
     yield* Console.log(
-      asJson({ files, ...(asked ? { gate: { open: shut.length === 0, problems: shut } } : {}), comparison }).trimEnd()
+      jsonText({ files, ...(asked ? { gate: { open: shut.length === 0, problems: shut } } : {}), comparison })
     )
   } else {
     if (!flags.quiet) yield* Console.log(summaryOf(comparison))

@@ -28,6 +28,7 @@ import { chosenBy, sameFile } from "./ModelNames.ts"
 import { problemAt } from "./Places.ts"
 import * as Resuming from "./Resuming.ts"
 import * as Screen from "./Screen.ts"
+import * as ServerChoice from "./ServerChoice.ts"
 import * as ToolEnvironment from "./ToolEnvironment.ts"
 import * as WebSource from "./WebSource.ts"
 
@@ -86,7 +87,7 @@ const checkWorkspace = (path: string): Effect.Effect<string, UsageError> => {
 }
 
 /** Everything that needs no model. */
-const check = Effect.fnUntraced(function* (resolved: Resolved) {
+export const check = Effect.fnUntraced(function* (resolved: Resolved) {
   const { origins, settings } = resolved
   const mcp = yield* McpSource.open(settings)
   const toolEnv = yield* ToolEnvironment.granted(settings)
@@ -97,16 +98,19 @@ const check = Effect.fnUntraced(function* (resolved: Resolved) {
   const problem = problemWith(limitsOf(settings)) ?? gatesProblem(settings)
   if (problem !== undefined) return yield* usage(problem)
   const workspace = yield* checkWorkspace(settings.workspace)
+  yield* ServerChoice.check(settings)
+  if (settings.engineUrl !== undefined)
+    return { mcp, files, toolEnv, registry, web, settings: { ...settings, workspace } }
   if (settings.script === undefined) yield* checkModel(settings.model, settings.modelsDir)
   else if (origins.model === "flag" && origins.script === "flag")
     return yield* usage("give --model or --script, not both")
   return { mcp, files, toolEnv, registry, web, settings: { ...settings, workspace } }
 })
 
-type About = Pick<Job, "engine" | "model" | "notice">
+export type About = Pick<Job, "engine" | "model" | "notice">
 
 /** A script as a model. */
-const scripted = Effect.fnUntraced(function* (path: string, codec: string | undefined, skip: number) {
+export const scripted = Effect.fnUntraced(function* (path: string, codec: string | undefined, skip: number) {
   const { read } = yield* Effect.promise(() => import("./ScriptFile.ts"))
   const { make } = yield* Effect.promise(() => import("../engine/ScriptedModel.ts"))
   const script = yield* read(path)
@@ -120,7 +124,8 @@ const scripted = Effect.fnUntraced(function* (path: string, codec: string | unde
 /** `codec` was looked up before. */
 const familyOf = (codec = "qwen2.5"): string => Result.getOrThrow(Families.byId(codec)).id
 
-const local = Effect.fnUntraced(function* (settings: Settings, flags: RunFlags, screen: Screen.Screen) {
+/** A model in a file, the one that ships if none is named. */
+export const local = Effect.fnUntraced(function* (settings: Settings, flags: Showing, screen: Screen.Screen) {
   const { codec, path, tiny, title } = yield* choose(settings, flags.json || flags.quiet ? () => {} : screen.progress)
   const about: About = {
     engine: { _tag: "File", path },
@@ -128,6 +133,20 @@ const local = Effect.fnUntraced(function* (settings: Settings, flags: RunFlags, 
     ...(tiny ? { notice: tinyNotice } : {})
   }
   return about
+})
+
+/** A model of a server. */
+export const served = Effect.fnUntraced(function* (settings: Settings & { readonly engineUrl: string }) {
+  const { codec, model, title } = yield* ServerChoice.choose(settings)
+  return { engine: { _tag: "Server", model }, model: { codec, title } } satisfies About
+})
+
+/** The model that the settings name, wherever it runs; a script is one too. */
+export const engineOf = Effect.fnUntraced(function* (settings: Settings, flags: Showing, screen: Screen.Screen) {
+  const { engineUrl } = settings
+  if (engineUrl !== undefined) return yield* served({ ...settings, engineUrl })
+  if (settings.script !== undefined) return yield* scripted(settings.script, settings.codec, 0)
+  return yield* local({ ...settings, model: (yield* chosenBy(settings)).model }, flags, screen)
 })
 
 /** What the record holds neither as itself nor as a name. */
@@ -148,6 +167,16 @@ const engineAgain = Effect.fnUntraced(function* (
   }
   if (before.scripted && origins.model !== "flag") {
     return yield* usage(`the run was played from the script ${before.name}: name its file with --script`)
+  }
+  if (settings.engineUrl !== undefined) {
+    const model = settings.model ?? (before.server === undefined ? undefined : before.name)
+    return {
+      ...(yield* served({ ...settings, engineUrl: settings.engineUrl, codec: past.codec, model })),
+      notice: notRecorded
+    }
+  }
+  if (before.server !== undefined && origins.model !== "flag") {
+    return yield* usage(`the run was made with ${before.name} at ${before.server}: name the server with --engine-url`)
   }
   const model = settings.model ?? sameFile(before.name, settings.modelsDir)
   const about = yield* local({ ...settings, codec: past.codec, model }, flags, screen)
@@ -205,14 +234,13 @@ const fresh = Effect.fnUntraced(function* (flags: RunFlags) {
   const resolved = yield* load(flags.settings)
   const { settings } = resolved
   const checked = yield* check(resolved)
-  const model = settings.script === undefined ? (yield* chosenBy(settings)).model : undefined
+  // Which model is meant is settled before anything is made for the run.
+  if (settings.script === undefined && settings.engineUrl === undefined) yield* chosenBy(settings)
   const runId = yield* newRunId
   const directory = settings.runDir === undefined ? RunDirectory.standard(runId) : RunDirectory.at(settings.runDir)
   yield* RunDirectory.check(directory)
   const screen = yield* Screen.make(flags.color)
-  const about: About = yield* settings.script === undefined
-    ? local({ ...settings, model }, flags, screen)
-    : scripted(settings.script, settings.codec, 0)
+  const about: About = yield* engineOf(settings, flags, screen)
   return {
     ...about,
     ...checked,

@@ -19,7 +19,7 @@ import type { Conversation } from "../effects/conversation/Conversation.ts"
 import * as ConversationFile from "../effects/conversation/ConversationFile.ts"
 import * as Fixture from "../effects/conversation/Fixture.ts"
 import { nextPlace } from "../effects/conversation/Slots.ts"
-import { tuningOf } from "../effects/EngineFields.ts"
+import { lifeOf, tuningOf } from "../effects/EngineFields.ts"
 import { problemWith } from "../effects/Limits.ts"
 import { Approval } from "../effects/Policy.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
@@ -193,6 +193,7 @@ export const layerFor = Effect.fnUntraced(function* (context: Wired, path: strin
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
     gpu: settings.gpu,
     tuning: tuningOf(settings),
+    ...lifeOf(settings),
     inlineTools: used.tools.length === 0,
     toolEnv,
     ...(settings.ledger === undefined ? {} : { ledger: settings.ledger }),
@@ -211,6 +212,7 @@ export const optionsOf = ({ resolved, tools }: Pick<Context, "resolved" | "tools
     calls: settings.calls,
     sampling: { temperature: settings.temperature, topK: settings.topK, topP: settings.topP, seed: settings.seed },
     constrained: settings.constrained,
+    context: { onFull: settings.contextPolicy },
     ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
     settings: {
       workspace: settings.workspace,
@@ -362,6 +364,8 @@ export const runConversations = (flags: ConversationFlags) =>
     const paths = yield* filesOf(flags.task)
     if (flags.answer !== undefined && paths.length > 1) return yield* usage("--answer: it answers one conversation")
     const { parallel, resolved } = yield* check(flags)
+    if (resolved.settings.engineUrl !== undefined)
+      return yield* usage("--engine-url: conversation files name their models")
     const opened = yield* Effect.forEach(paths, (path) => openFile(path, resolved, flags.replay === true))
     const tools = yield* toolsFor(resolved, opened)
     const screen = yield* Screen.make(flags.color)

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { shown } from "../effects/RunDirectory.ts"
 import { ofFile } from "../effects/trace/report/HtmlReport.ts"
 import { inJson, usage } from "./Ending.ts"
-import { count, inline, size } from "./Printable.ts"
+import { count, inline, jsonText, size } from "./Printable.ts"
 import { locate } from "./TraceFile.ts"
 import { optionsFor } from "./traceValidate.ts"
 
@@ -64,8 +64,6 @@ export const report = (flags: ReportFlags) =>
       violation_count: verdict.violationCount
     }
     yield* Console.log(
-      flags.json
-        ? JSON.stringify(document, undefined, 2)
-        : `${inline(shown(output))}: ${count(summary.events, "event")}, ${size(bytes)}`
+      flags.json ? jsonText(document) : `${inline(shown(output))}: ${count(summary.events, "event")}, ${size(bytes)}`
     )
   }).pipe(inJson(flags.json))

@@ -5,6 +5,7 @@ import { join, relative } from "node:path"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import { reasonOf } from "../actors/Directories.ts"
 import { readFile } from "../effects/trace/TraceReader.ts"
 import {
   type Percentiles,
@@ -27,11 +28,18 @@ export interface StatsFlags {
 }
 
 /** Files that may be traces, in the order of their names. Links are not followed. */
-const filesIn = (directory: string): ReadonlyArray<string> =>
-  readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".jsonl"))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort()
+const filesIn = (directory: string): Effect.Effect<ReadonlyArray<string>, UsageError> =>
+  Effect.suspend(() => {
+    try {
+      const files = readdirSync(directory, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && entry.name.endsWith(".jsonl"))
+        .map((entry) => join(entry.parentPath, entry.name))
+      return Effect.succeed(files.sort())
+    } catch (cause) {
+      // Of numbers that are not of all runs nobody would know it.
+      return usage(`${directory}: it cannot be read whole: ${reasonOf(cause)}`)
+    }
+  })
 
 /** One run; `undefined` for a file without a single event, which is no trace. */
 const statsIn = Effect.fnUntraced(function* (path: string, name: string) {
@@ -52,9 +60,9 @@ const statsIn = Effect.fnUntraced(function* (path: string, name: string) {
 const collect = Effect.fnUntraced(function* (directory: string): Effect.fn.Return<ReadonlyArray<RunStats>, UsageError> {
   const problem = problemAt(directory, "Directory")
   if (problem !== undefined) return yield* usage(`${directory}: ${problem}`)
-  const found = yield* Effect.forEach(filesIn(directory), (path) => statsIn(path, relative(directory, path))).pipe(
-    Effect.catchTag("TraceReadError", (error) => usage(error.message))
-  )
+  const found = yield* Effect.forEach(yield* filesIn(directory), (path) =>
+    statsIn(path, relative(directory, path))
+  ).pipe(Effect.catchTag("TraceReadError", (error) => usage(error.message)))
   const runs = found.filter((run) => run !== undefined)
   return runs.length === 0 ? yield* usage(`there are no traces in ${directory}`) : runs
 })
@@ -139,10 +147,10 @@ const documentOf = (directory: string, runs: ReadonlyArray<RunStats>, stats: Sta
   }))
 })
 
-/** A cell of RFC 4180. Text that a spreadsheet would compute is quoted by an apostrophe. */
+/** A cell of RFC 4180. Text that a spreadsheet would compute is quoted by an apostrophe; what would act on a terminal is shown. */
 const cell = (value: string | number): string => {
   if (typeof value === "number") return String(value)
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  const text = inline(/^[=+\-@\t\r]/.test(value) ? `'${value}` : value)
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 

@@ -14,7 +14,8 @@ import type { EngineError } from "../engine/EngineError.ts"
 import type { Model } from "../engine/Model.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import type { Outcome } from "./Outcome.ts"
-import { type Control, execute, type InvalidOptions, type RunOptions, type RunServices } from "./Run.ts"
+import { answerCall } from "./Replying.ts"
+import { type Control, execute, InvalidOptions, type RunOptions, type RunServices } from "./Run.ts"
 import type { Session } from "./RunContext.ts"
 import { open, type SessionOptions } from "./Session.ts"
 
@@ -37,6 +38,8 @@ export interface RunHandle<E = AgentError> {
   readonly cancel: Effect.Effect<void>
 }
 
+export { type AgentTool, type AgentToolOptions, asTool } from "./AgentTool.ts"
+
 const unwatched: Control = { emit: () => {}, started: () => {} }
 
 /** Opens a session that several tasks can be run in, one after another. */
@@ -52,6 +55,41 @@ export const runIn = (
 /** Runs one task in a session of its own. Interrupting it cancels the run. */
 export const run = (options: AgentOptions): Effect.Effect<Outcome, AgentError, Services> =>
   Effect.scoped(Effect.flatMap(open(options), (opened) => execute(opened, options.task, options, unwatched)))
+
+/** The control of a run that answers what the session's last run has asked; the answer is given by then. */
+const answering = (
+  opened: Session,
+  said: string,
+  control: Control
+): Effect.Effect<Control & { readonly task: string }, InvalidOptions> =>
+  Effect.suspend(() => {
+    const { asked, busy } = opened
+    if (busy) return Effect.fail(new InvalidOptions({ message: "this session runs a task; it asks nothing yet" }))
+    if (asked === undefined) return Effect.fail(new InvalidOptions({ message: "this session has not asked anything" }))
+    const given = answerCall(opened, said)
+    return Effect.succeed({ ...control, asked, ...(given ? {} : { reply: said }), task: asked.task })
+  })
+
+/**
+ * Answers what a run has asked (it stopped as `NeedsInput`), in the same session: the run goes on as its next part, with its
+ * budgets continued and the time the answer took not counted. Fails where nothing was asked.
+ */
+export const answer = (
+  opened: Session,
+  said: string,
+  options: RunOptions = {}
+): Effect.Effect<Outcome, InvalidOptions | TraceError, RunServices> =>
+  Effect.flatMap(answering(opened, said, unwatched), ({ task, ...control }) => execute(opened, task, options, control))
+
+/** The same, started in the caller's scope. */
+export const startAnswer = (
+  opened: Session,
+  said: string,
+  options: RunOptions = {}
+): Effect.Effect<RunHandle, AgentError, RunServices | Scope.Scope> =>
+  startWith<AgentError, RunServices>((control) =>
+    Effect.flatMap(answering(opened, said, control), ({ task, ...rest }) => execute(opened, task, options, rest))
+  )
 
 /** How many events wait for a reader before the oldest are dropped. */
 const eventCapacity = 8192

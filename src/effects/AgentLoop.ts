@@ -14,6 +14,7 @@ import type { FailureClass } from "../actors/TraceEvent.ts"
 import type { TraceError } from "../actors/TraceWriter.ts"
 import type { EngineError } from "../engine/EngineError.ts"
 import { closeRecord } from "./Closing.ts"
+import { goesOn, noteRecoveries } from "./EngineLife.ts"
 import type { Restore, RunContext } from "./RunContext.ts"
 import { type Active, committing, done, preparing, type State, type Stop } from "./State.ts"
 import * as Acting from "./states/Acting.ts"
@@ -68,7 +69,8 @@ interface Next {
   readonly defect?: Cause.Cause<never>
 }
 
-const next = (run: RunContext, state: Active, exit: Exit.Exit<State, StateError>): Next => {
+/** @param recovered the engine was opened again, and the session is at the boundary before `state` */
+const next = (run: RunContext, state: Active, exit: Exit.Exit<State, StateError>, recovered: boolean): Next => {
   if (Exit.isSuccess(exit)) {
     const arrived = exit.value
     if (arrived._tag === "Done" || run.stopRequest === undefined) return { state: arrived }
@@ -81,7 +83,10 @@ const next = (run: RunContext, state: Active, exit: Exit.Exit<State, StateError>
     return { state: towards(run, state, stop), defect: cause as Cause.Cause<never> }
   }
   const error = Cause.findErrorOption(cause)
-  if (error._tag === "Some") return { state: towards(run, state, stopOf(error.value)) }
+  if (error._tag === "Some") {
+    const again = recovered && goesOn(run, state, error.value)
+    return { state: again ? preparing(state.turn) : towards(run, state, stopOf(error.value)) }
+  }
   return { state: towards(run, state, run.stopRequest ?? cancelled(run.point)) }
 }
 
@@ -120,7 +125,7 @@ export const drive = Effect.fnUntraced(function* (run: RunContext, restore: Rest
     }
     const settled = yield* settle(run, active, restore)
     interrupted ||= settled.interrupted
-    const following = next(run, active, settled.exit)
+    const following = next(run, active, settled.exit, noteRecoveries(run))
     defect ??= following.defect
     state = yield* watched(run, active, following.state)
   }

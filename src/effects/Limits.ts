@@ -23,6 +23,16 @@ export interface Limits {
   readonly loopThreshold: number
 }
 
+/** What a run has used of its budgets, in all its parts. */
+export interface Spent {
+  readonly toolCalls: number
+  readonly repairs: number
+  /** Milliseconds, the user's time to answer not counted. */
+  readonly wallMillis: number
+}
+
+export const nothingSpent: Spent = { toolCalls: 0, repairs: 0, wallMillis: 0 }
+
 export const defaults: Limits = {
   modelTurns: 8,
   toolCalls: 16,

@@ -2,7 +2,7 @@
 import type { ArtifactRef } from "../actors/ArtifactStore.ts"
 import { nowMillis, type RunContext } from "./RunContext.ts"
 import type { Stop } from "./State.ts"
-import type { Entry } from "./Transcript.ts"
+import type { Recorded } from "./Transcript.ts"
 
 export interface Outcome {
   readonly runId: string
@@ -27,8 +27,8 @@ export interface Outcome {
   readonly tracePath: string | undefined
   /** Replacements that redaction rules made in the record; with any, the run cannot be continued. */
   readonly redactions?: number
-  /** The session's history, this run's part last. */
-  readonly transcript: ReadonlyArray<Entry>
+  /** The session's history, this run's part last; what a compaction removed from the context is marked. */
+  readonly transcript: ReadonlyArray<Recorded>
 }
 
 export const outcomeOf = (run: RunContext, stop: Stop): Outcome => {
@@ -52,7 +52,7 @@ export const outcomeOf = (run: RunContext, stop: Stop): Outcome => {
     },
     tracePath: run.trace.path,
     ...(run.trace.redactions() === 0 ? {} : { redactions: run.trace.redactions() }),
-    transcript: run.session.transcript.entries
+    transcript: run.session.transcript.all
   }
 }
 

@@ -4,8 +4,9 @@
  * traces in order. Reads records, opens nothing.
  */
 import * as Result from "effect/Result"
-import type { AssistantTurn } from "../engine/codecs/Codec.ts"
+import type { AssistantTurn, RenderOptions } from "../engine/codecs/Codec.ts"
 import type { Answer } from "../tools/ToolCall.ts"
+import type { Spent } from "./Limits.ts"
 import { redactedReason } from "./trace/Concealed.ts"
 import type { TraceRecord } from "./trace/TraceReader.ts"
 
@@ -20,6 +21,8 @@ export type PastEntry =
       readonly turn: number
       /** Its parts, where nobody knows how it was generated: rendered as the model would have written it, and `raw` is not used. */
       readonly spoken?: AssistantTurn
+      /** How its opening was rendered, where that is known. */
+      readonly options?: RenderOptions
     }
   | {
       readonly kind: "tool"
@@ -30,6 +33,8 @@ export type PastEntry =
       readonly id?: string
     }
   | { readonly kind: "feedback"; readonly code: string; readonly content: string }
+  /** Stands for exchanges that a compaction removed. */
+  | { readonly kind: "marker"; readonly removed: number; readonly content: string }
 
 export interface Past {
   /** The run that effects are keyed under: the first of the chain. */
@@ -51,10 +56,28 @@ export interface Past {
   /** What calls of the open turn came to, where that is certain without the ledger. */
   readonly answers: ReadonlyMap<string, Answer>
   readonly nextTurn: number
+  /** Executions, in all parts. */
   readonly toolCalls: number
+  /** What the parts have used, for a run that goes on with their budgets. */
+  readonly spent?: Spent
+  /** The last turn is, or holds, a question that was said: its calls were dropped, and the answer is a message. */
+  readonly questioned?: boolean
   readonly completed: boolean
   /** All that comes before the next turn is in `entries`: no task is put before the model besides, and an answer at the end is one of before. */
   readonly conversation?: true
+  /** The task comes after `entries`, and is put before the model as any task is. */
+  readonly asks?: true
+  /** Answers that come after `entries`, to the calls they end with; they are put before the model on the record. */
+  readonly told?: ReadonlyArray<ToldAnswer>
+}
+
+/** An answer that somebody else than this runtime gave. */
+export interface ToldAnswer {
+  readonly callId: string
+  readonly name: string
+  readonly content: string
+  /** The model's own id of the call. */
+  readonly id?: string
 }
 
 interface Draft {
@@ -71,9 +94,14 @@ interface Draft {
   openTurn: { turn: number } | undefined
   answers: Map<string, Answer>
   nextTurn: number
-  toolCalls: number
+  spent: { toolCalls: number; repairs: number; wallMillis: number }
+  questioned: boolean
   completed: boolean
   raw: string
+  /** The run talks: nothing of that is in the context it goes on with. */
+  chatting: boolean
+  /** Calls of the turn that was kept last, and how many of them were refused. */
+  turnCalls: { count: number; mistakes: number }
   /** Messages announced by events whose span has not been seen: a trace may end between the two. */
   pending: Array<PastEntry>
 }
@@ -104,11 +132,14 @@ const onStateChanged = (draft: Draft, record: TraceRecord): void => {
   if (role === "tool_result" || role === "feedback") {
     draft.openTurn = undefined
     draft.answers.clear()
+    const { count, mistakes } = draft.turnCalls
+    if (role === "feedback" || (count > 0 && mistakes === count)) draft.spent.repairs++
   }
   if (!role.startsWith("assistant_")) return
   const turn = turnOf(record)
   draft.entries.push({ kind: "assistant", role, raw: draft.raw, turn })
   draft.nextTurn = turn + 1
+  draft.questioned ||= role === "assistant_question"
   const waits = role === "assistant_tool_call" || role === "assistant_malformed"
   draft.openTurn = waits ? { turn } : undefined
 }
@@ -123,8 +154,25 @@ const handlers: Readonly<Record<string, (draft: Draft, record: TraceRecord) => v
     draft.codec = String(data["codec"])
     draft.toolsHash = String(data["tools_hash"])
   },
+  routed: (draft, { data, step }) => {
+    draft.chatting = data["route"] === "chat"
+    draft.entries = []
+    if (step.startsWith("model-")) draft.nextTurn = Number(step.slice("model-".length)) + 1
+  },
+  model_call_started: (draft, { data }) => {
+    draft.nextTurn = Math.max(draft.nextTurn, draft.chatting ? Number(data["turn"]) + 1 : 0)
+  },
+  assistant_action_parsed: (draft, { data }) => {
+    draft.questioned = data["asks"] === true
+    draft.turnCalls = { count: Number(data["count"]), mistakes: 0 }
+  },
   message_committed: (draft, { data }) => {
     const content = text(data["content"])
+    // An answer that the part before had left owed, in the same session.
+    if (data["role"] === "user") draft.questioned = false
+    if (data["role"] === "tool_result") {
+      draft.pending.push({ kind: "tool", callId: "", name: text(data["tool"]), content })
+    } else if (data["role"] === "feedback") draft.pending.push({ kind: "feedback", code: "", content })
     if (data["role"] === "system" || data["role"] === "user") draft.pending.push({ kind: data["role"], content })
   },
   model_call_finished: (draft, { data }) => {
@@ -132,12 +180,14 @@ const handlers: Readonly<Record<string, (draft: Draft, record: TraceRecord) => v
   },
   session_state_changed: onStateChanged,
   tool_call_rejected: (draft, { data }) => {
+    if (data["kind"] !== "dry_run") draft.turnCalls.mistakes++
     const errors = data["errors"] as Extract<Answer, { ok: false }>["errors"]
     const hint = data["hint"] === undefined ? {} : { retry_hint: text(data["hint"]) }
     draft.answers.set(String(data["call"]), { ok: false, kind: data["kind"] as never, errors, ...hint })
   },
   tool_execution_started: (draft) => {
-    draft.toolCalls++
+    draft.spent.toolCalls++
+    draft.spent.repairs = 0
   },
   tool_execution_finished: (draft, record) => {
     const answer = answerOf(record)
@@ -149,6 +199,11 @@ const handlers: Readonly<Record<string, (draft: Draft, record: TraceRecord) => v
   },
   feedback_committed: (draft, { data }) => {
     draft.pending.push({ kind: "feedback", code: String(data["code"]), content: text(data["content"]) })
+  },
+  context_compacted: (draft, { data }) => {
+    const from = draft.entries[0]?.kind === "system" ? 1 : 0
+    const marker: PastEntry = { kind: "marker", removed: Number(data["removed"]), content: text(data["marker"]) }
+    draft.entries.splice(from, Number(data["entries"]), marker)
   },
   run_completed: (draft) => {
     draft.completed = true
@@ -169,9 +224,12 @@ const empty = (parts: number): Draft => ({
   openTurn: undefined,
   answers: new Map(),
   nextTurn: 0,
-  toolCalls: 0,
+  spent: { toolCalls: 0, repairs: 0, wallMillis: 0 },
+  questioned: false,
   completed: false,
   raw: "",
+  chatting: false,
+  turnCalls: { count: 0, mistakes: 0 },
   pending: []
 })
 
@@ -202,6 +260,7 @@ export const fold = (traces: ReadonlyArray<ReadonlyArray<TraceRecord>>): Result.
     draft.rootRunId ||= first.run_id
     draft.fromRunId = first.run_id
     draft.fromSeq = records.length
+    draft.spent.wallMillis += records.at(-1)?.t_ms ?? 0
     draft.pending = []
     try {
       for (const record of records) handlers[record.event_type]?.(draft, record)
@@ -210,7 +269,11 @@ export const fold = (traces: ReadonlyArray<ReadonlyArray<TraceRecord>>): Result.
       throw error
     }
   }
+  if (draft.chatting) {
+    draft.entries = []
+    draft.openTurn = undefined
+  }
   if (draft.codec === "") return Result.fail("the trace ends before the run had begun; run the task again")
   if (draft.completed) return Result.fail("the run completed; there is nothing to resume")
-  return Result.succeed(draft)
+  return Result.succeed({ ...draft, toolCalls: draft.spent.toolCalls })
 }

@@ -14,6 +14,7 @@ import { failed, unseenEffect } from "../tools/Execution.ts"
 import type { RegisteredTool } from "../tools/Registry.ts"
 import { answerOf, type Failed, type ToolOutcome } from "../tools/ToolCall.ts"
 import { newProgress, outcomeFrom, type Progress, perform as performAttempts, unready } from "./Attempts.ts"
+import { CurrentCall } from "./CurrentCall.ts"
 import { settledOutcome, stateOf } from "./Effects.ts"
 import {
   type Admitted,
@@ -138,7 +139,9 @@ const finish = Effect.fnUntraced(function* (run: RunContext, call: Admitted, clo
     ...(key === undefined ? [] : [settledEvent(run, record, call.step, key, stateOf(outcome), false, evidence)])
   )
   for (const artifact of refs) run.emit({ _tag: "ArtifactWritten", callId: record.callId, artifact })
-  run.emit({ _tag: "CallFinished", callId: record.callId, tool: tool.name, answer, millis })
+  const left = tool.contract.risk === "read" ? "none" : "present"
+  const effect = outcome._tag === "Succeeded" ? left : outcome.effect
+  run.emit({ _tag: "CallFinished", callId: record.callId, tool: tool.name, answer, millis, effect })
 })
 
 /** Outcomes that arrive after their deadline: always for the ledger, for the trace as long as it is open. */
@@ -184,7 +187,15 @@ const handOver = (run: RunContext, call: Admitted, progress: Progress): Effect.E
     const detached = { began: () => void progress.running++, ended: () => void progress.running-- }
     const about = { callId: record.callId, runId: run.runId, tool, arguments: args }
     const admitted = { ...about, deadlineMillis, settings, ...ready, detached }
-    return run.pool.run(admitted, lateInto(run, call))
+    const current = {
+      run,
+      callId: record.callId,
+      tool: tool.name,
+      step: call.step,
+      deadlineMillis,
+      attempt: progress.tried.length + 1
+    }
+    return Effect.provideService(run.pool.run(admitted, lateInto(run, call)), CurrentCall, current)
   })
 }
 

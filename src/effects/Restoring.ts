@@ -5,13 +5,17 @@
  */
 import * as Effect from "effect/Effect"
 import type { TraceError } from "../actors/TraceWriter.ts"
-import type { Action, AssistantTurn } from "../engine/codecs/Codec.ts"
+import type { Action, AssistantTurn, RenderOptions } from "../engine/codecs/Codec.ts"
 import { opensReasoning } from "../engine/codecs/Thinking.ts"
 import type { EngineError } from "../engine/EngineError.ts"
 import type { MessageCall } from "../engine/Message.ts"
 import { flatten, type Segment, type Span, text } from "../engine/Prompt.ts"
 import type { Answer } from "../tools/ToolCall.ts"
-import type { Past, PastEntry } from "./Past.ts"
+import { spentRecorded } from "./Beginning.ts"
+import { putAgain } from "./EngineLife.ts"
+import { hear } from "./Hearing.ts"
+import { bringState } from "./KeptState.ts"
+import type { Past, PastEntry, ToldAnswer } from "./Past.ts"
 import {
   type CallRecord,
   closingOf,
@@ -20,16 +24,17 @@ import {
   type OpenTurn,
   openingOptions,
   type RunContext,
-  renderOptions
+  renderOptions,
+  type Session
 } from "./RunContext.ts"
 import { type Entry, proseAfter } from "./Transcript.ts"
 
-const parse = (run: RunContext, raw: string): Action => {
+const parse = (run: RunContext, raw: string, options: RenderOptions): Action => {
   const { codec } = run.session
-  const reasoningOpen = opensReasoning(codec, openingOptions(run))
+  const reasoningOpen = opensReasoning(codec, options)
   const parser = codec.parser({ tools: heardBy(run.session), reasoningOpen })
   parser.push(raw)
-  return parser.end("eog").action
+  return hear(run, parser.end("eog").action, "eog").action
 }
 
 const callsOf = (action: Action): ReadonlyArray<MessageCall> =>
@@ -42,12 +47,12 @@ const callsOf = (action: Action): ReadonlyArray<MessageCall> =>
     : []
 
 /** What the model wrote, as segments: its own markers are control again where the codec would have written the same text. */
-const written = (run: RunContext, raw: string, action: Action): ReadonlyArray<Segment> => {
+const written = (run: RunContext, raw: string, action: Action, options: RenderOptions): ReadonlyArray<Segment> => {
   if (action._tag === "Malformed") return [text(raw)]
   const content = action._tag === "FinalText" ? action.text : action.textBefore
   const reasoning = action.reasoning === undefined ? {} : { reasoning: action.reasoning }
   const turn = { role: "assistant", content, ...reasoning, calls: callsOf(action) } as const
-  const segments = run.session.codec.written(turn, openingOptions(run))
+  const segments = run.session.codec.written(turn, options)
   return flatten(segments) === raw ? segments : [text(raw)]
 }
 
@@ -55,6 +60,8 @@ interface Restored {
   /** What the turn was, for an assistant's. */
   readonly action?: Action
   readonly segments: ReadonlyArray<Segment>
+  /** Those of its opening. */
+  readonly options?: RenderOptions
   readonly entry: (span: Span) => Entry
 }
 
@@ -77,6 +84,7 @@ const spoken = (run: RunContext, turn: AssistantTurn): Restored => {
         }
   return {
     action,
+    options,
     segments: [...codec.opening(options), ...segments, ...closingOf(codec, calls.length > 0)],
     entry: (span) => ({
       kind: "assistant",
@@ -93,7 +101,8 @@ const spoken = (run: RunContext, turn: AssistantTurn): Restored => {
 const turnKind = {
   assistant_tool_call: "calls",
   assistant_malformed: "malformed",
-  assistant_partial: "partial"
+  assistant_partial: "partial",
+  assistant_question: "question"
 } as const
 
 const restored = (run: RunContext, entry: Exclude<PastEntry, { readonly kind: "tool" }>): Restored => {
@@ -106,15 +115,20 @@ const restored = (run: RunContext, entry: Exclude<PastEntry, { readonly kind: "t
     }
     case "user":
       return { segments: codec.user(entry.content), entry: (span) => ({ kind: "user", content: entry.content, span }) }
+    case "marker": {
+      const { content, removed } = entry
+      return { segments: codec.user(content), entry: (span) => ({ kind: "marker", removed, content, span }) }
+    }
     case "feedback": {
       const segments = codec.answers([{ name: "", text: entry.content }])
       return { segments, entry: (span) => ({ kind: "feedback", code: entry.code, content: entry.content, span }) }
     }
     case "assistant": {
       if (entry.spoken !== undefined) return spoken(run, entry.spoken)
-      const action = parse(run, entry.raw)
+      const options = entry.options ?? openingOptions(run)
+      const action = parse(run, entry.raw, options)
       const closing = closingOf(codec, action._tag === "ToolCalls")
-      const segments = [...codec.opening(openingOptions(run)), ...written(run, entry.raw, action), ...closing]
+      const segments = [...codec.opening(options), ...written(run, entry.raw, action, options), ...closing]
       const content =
         action._tag === "FinalText" ? action.text : action._tag === "ToolCalls" ? action.textBefore : entry.raw
       const reasoning = action.reasoning === undefined ? {} : { reasoning: action.reasoning }
@@ -122,6 +136,7 @@ const restored = (run: RunContext, entry: Exclude<PastEntry, { readonly kind: "t
       const calls = callsOf(action)
       return {
         action,
+        options,
         segments,
         entry: (span) => ({
           kind: "assistant",
@@ -154,28 +169,100 @@ const groups = (
   return out
 }
 
-/** Evaluates the past messages and returns what the last turn was. Interrupted or failed, the run has no context to go on with and stops. */
-const evaluateEntries = Effect.fnUntraced(function* (run: RunContext, past: Past) {
-  const { codec, context, transcript } = run.session
-  let last: Action | undefined
+/** The model's own id of each call of a turn: answers of some families name it. */
+const idsOf = (last: Action | undefined): ReadonlyArray<string | undefined> =>
+  last?._tag === "ToolCalls" ? last.calls.map(({ id }) => id) : []
+
+const answersOf = (
+  run: RunContext,
+  group: ReadonlyArray<ToolEntry>,
+  ids: ReadonlyArray<string | undefined>
+): ReadonlyArray<Segment> =>
+  run.session.codec.answers(
+    group.map(({ content, id: known, name }, at) => {
+      const id = known ?? ids[at]
+      return { name, text: content, ...(id === undefined ? {} : { id }) }
+    })
+  )
+
+/**
+ * Evaluates messages, puts each into the transcript as it enters the context, and returns what the last turn was. `took` is
+ * told how many entries that were, and where. Interrupted, it stops between two of them. What is `there` in the context
+ * already, one span for each message, is not evaluated.
+ */
+export const evaluateEntries = Effect.fnUntraced(function* (
+  run: RunContext,
+  entries: ReadonlyArray<PastEntry>,
+  took: (count: number, span: Span) => void,
+  there: ReadonlyArray<Span> = []
+): Effect.fn.Return<Action | undefined, EngineError> {
+  const { context, transcript } = run.session
   const told = (done: number, total: number) => run.emit({ _tag: "Prefill", done, total })
-  for (const group of groups(past.entries)) {
+  const commit = (segments: ReadonlyArray<Segment>, put: (span: Span) => void) =>
+    Effect.uninterruptibleMask((interruptible) => {
+      const known = there[done++]
+      const committing = putAgain(context.commit(segments, told, run.settings.priority))
+      return Effect.map(interruptible(known === undefined ? committing : Effect.succeed(known)), put)
+    })
+  let done = 0
+  let last: Action | undefined
+  for (const group of groups(entries)) {
     if (!("kind" in group)) {
-      const answers = codec.answers(
-        group.map(({ content, id, name }) => ({ name, text: content, ...(id === undefined ? {} : { id }) }))
-      )
-      const span = yield* context.commit(answers, told)
-      for (const { callId, content, name } of group) transcript.append({ kind: "tool", callId, name, content, span })
+      yield* commit(answersOf(run, group, idsOf(last)), (span) => {
+        took(group.length, span)
+        for (const { callId, content, name } of group) transcript.append({ kind: "tool", callId, name, content, span })
+      })
       continue
     }
-    const { action, entry, segments } = restored(run, group)
+    const { action, entry, options, segments } = restored(run, group)
     last = action ?? last
-    transcript.append(entry(yield* context.commit(segments, told)))
-    if (group.kind === "system") run.session.opened = true
-    if (group.kind === "user") run.userPending = false
+    yield* commit(segments, (span) => {
+      took(1, span)
+      transcript.append(entry(span), options)
+      if (group.kind === "system") run.session.opened = true
+      if (group.kind === "user" && run.past !== undefined) run.userPending = false
+    })
   }
   return last
 })
+
+const roles = {
+  final: "assistant_final",
+  calls: "assistant_tool_call",
+  malformed: "assistant_malformed",
+  partial: "assistant_partial",
+  question: "assistant_question"
+} as const
+
+/** A message of this session, as one to be evaluated again. */
+export const pastOf = (entry: Entry, options?: RenderOptions): PastEntry => {
+  switch (entry.kind) {
+    case "assistant":
+      return {
+        kind: "assistant",
+        role: roles[entry.turn],
+        raw: entry.raw,
+        turn: 0,
+        ...(options === undefined ? {} : { options })
+      }
+    case "tool":
+      return { kind: "tool", callId: entry.callId, name: entry.name, content: entry.content }
+    case "feedback":
+      return { kind: "feedback", code: entry.code, content: entry.content }
+    case "marker":
+      return { kind: "marker", removed: entry.removed, content: entry.content }
+    case "system":
+    case "user":
+      return { kind: entry.kind, content: entry.content }
+  }
+}
+
+/** Beside a question that was said, no call runs. */
+const dropped: Answer = {
+  ok: false,
+  kind: "not_executed",
+  errors: [{ path: "", reason: "skipped: the turn asked the user instead; nothing was executed" }]
+}
 
 /** The turn that was open, with every call in order. `answer` is the user's, for a call that asked. */
 const reopen = (
@@ -193,10 +280,19 @@ const reopen = (
   const records = action.calls.map((proposed): CallRecord => {
     const callId = `call-${turn}-${proposed.ordinal}`
     const asks = answer !== undefined && run.session.registry.get(proposed.name)?.contract.asksUser === true
-    const known = asks ? ({ ok: true, result: answer } as const) : past.answers.get(callId)
+    const known = past.questioned ? dropped : asks ? ({ ok: true, result: answer } as const) : past.answers.get(callId)
     return known === undefined ? { callId, turn, proposed } : { callId, turn, proposed, answer: known }
   })
   return { turn, records }
+}
+
+/** Leaves answers to be put before the model by the session's next run, behind all that it holds. */
+export const owe = (session: Session, told: ReadonlyArray<ToldAnswer>): void => {
+  const answers = told.map(({ callId, content, id, name }) => {
+    session.transcript.append({ kind: "tool", callId, name, content, span: undefined })
+    return { name, text: content, truncated: false, ...(id === undefined ? {} : { id }) }
+  })
+  session.owed = { turn: { turn: 0, records: [] }, answers }
 }
 
 /** Brings `run` to where `past` was: its context, then its open turn. */
@@ -207,12 +303,18 @@ export const restore = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, EngineError | TraceError> {
   const start = yield* run.session.context.length
   const before = nowMillis(run.clock)
-  const last = yield* evaluateEntries(run, past)
+  const spans: Array<readonly [number, number]> = []
+  const messages = groups(past.entries).length
+  const brought = yield* bringState(run.session.context, run.settings.state, past.fromRunId, messages)
+  const there = brought._tag === "Loaded" ? brought.spans : []
+  const last = yield* evaluateEntries(run, past.entries, (_, span) => void spans.push([span.start, span.end]), there)
   run.budget.modelMillis += nowMillis(run.clock) - before
   const end = yield* run.session.context.length
   run.open = reopen(run, past, last, answer)
+  if (past.questioned) run.reply = answer
   run.budget.turns = past.nextTurn
-  if (past.conversation) run.userPending = false
+  if (past.conversation) run.userPending = past.asks === true
+  if (past.told !== undefined) owe(run.session, past.told)
   yield* run.trace.append(
     {
       type: "run_resumed",
@@ -222,11 +324,14 @@ export const restore = Effect.fnUntraced(function* (
         root_run: past.rootRunId,
         from_seq: past.fromSeq,
         next_turn: past.nextTurn,
+        ...(answer === undefined ? {} : { spent: spentRecorded(run.spent) }),
         calls: (run.open?.records ?? []).map((record) => ({
           call: record.callId,
           ordinal: record.proposed.ordinal,
           answered: record.answer !== undefined
-        }))
+        })),
+        spans,
+        ...(brought._tag === "None" ? {} : { kept_state: brought._tag === "Loaded" ? "loaded" : "refused" })
       }
     },
     {

@@ -1,6 +1,5 @@
 /** Runs one task in a session: opens its record, starts its clocks, drives the machine, and says what came of it. */
 
-import { hash } from "node:crypto"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -10,37 +9,41 @@ import { EffectLedger } from "../actors/EffectLedger.ts"
 import { Ids } from "../actors/Ids.ts"
 import * as Redaction from "../actors/Redaction.ts"
 import { ToolPool } from "../actors/ToolPool.ts"
-import type { TraceInput } from "../actors/TraceEvent.ts"
 import { type RunTrace, type TraceError, type TraceOptions, TraceWriter } from "../actors/TraceWriter.ts"
+import type { Priority } from "../engine/Generation.ts"
 import type { ToolSettings } from "../tools/ToolContext.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import { cancelled, drive, requestStop } from "./AgentLoop.ts"
 import type { Authority } from "./Authority.ts"
+import { beginning, type Routed } from "./Beginning.ts"
 import { constraintOf } from "./Constraint.ts"
+import * as ContextPolicy from "./ContextPolicy.ts"
+import { engineLife } from "./EngineLife.ts"
 import * as Gates from "./Gates.ts"
+import { keepState, type StateOptions } from "./KeptState.ts"
 import * as Limits from "./Limits.ts"
 import { newMemory } from "./legality/Memory.ts"
 import { type Outcome, outcomeOf } from "./Outcome.ts"
 import type { Past } from "./Past.ts"
+import * as Phases from "./Phases.ts"
 import { Approval, type Approver } from "./Policy.ts"
+import { askedBy } from "./Replying.ts"
 import {
+  type Asked,
   type CallPolicy,
   newBudget,
   nowMillis,
+  type Parent,
   type Restore,
   type RunContext,
   type RunSettings,
-  type Session
+  type Session,
+  type TraceChoices
 } from "./RunContext.ts"
 import { partOf } from "./RunDirectory.ts"
 import type { Stop } from "./State.ts"
-import { effectVersion, version } from "./Version.ts"
 
-/** What the record of a run holds: lengths and digests only, unless it is said otherwise. */
-export interface TraceChoices extends Partial<Omit<TraceOptions, "redact">> {
-  /** What must never be written down, whatever else is. The model, tools and the effect ledger see it all the same. */
-  readonly redact?: ReadonlyArray<Redaction.RedactionRule>
-}
+export type { TraceChoices } from "./RunContext.ts"
 
 export interface RunOptions {
   readonly limits?: Partial<Limits.Limits>
@@ -48,8 +51,22 @@ export interface RunOptions {
   readonly calls?: CallPolicy
   readonly sampling?: Partial<RunSettings["sampling"]>
   readonly thinking?: boolean
+  /** What holds for turns of a phase, where it is not what holds for the run. */
+  readonly phases?: Phases.PhaseOverrides
+  /** All turns are in this phase. Default: the run decides turn by turn (see Phases). */
+  readonly phase?: Phases.Phase
+  /** A turn that is `CLARIFY("…")` and nothing else asks the user, whatever the family. Default true. */
+  readonly clarify?: boolean
   /** Hold calls to a grammar of the advertised tools, where engine and family can do that. Default true. */
   readonly constrained?: boolean
+  /** A plain answer that the limit of tokens cuts is continued once. Default true. */
+  readonly continued?: boolean
+  /** What happens when the next turn does not fit the context. Default: the run stops. */
+  readonly context?: Partial<ContextPolicy.ContextPolicy>
+  /** Among the runs that share an engine: 5 goes first. Default 3. Lower ones are slower, and never starve. */
+  readonly priority?: Priority
+  /** A file for the evaluated context, where the engine can keep it: for a run that is continued later. */
+  readonly state?: StateOptions
   /** Workspace and fixtures of the tools. */
   readonly settings?: Partial<ToolSettings>
   readonly trace?: TraceChoices
@@ -70,19 +87,34 @@ const settingsOf = (
   approver: Approver,
   authority: Authority,
   artifacts: string | undefined
-): RunSettings => ({
-  limits: { ...Limits.defaults, ...options.limits },
-  calls: options.calls ?? "sequential",
-  sampling: { temperature: 0, topK: 40, topP: 0.95, seed: 0, ...options.sampling },
-  thinking: options.thinking,
-  constrained: options.constrained ?? true,
-  tools: { fixtures: {}, ...(artifacts === undefined ? {} : { artifacts }), ...options.settings },
-  approver,
-  gates: { ...Gates.defaults, authority, ...options.gates }
-})
+): RunSettings => {
+  const limits = { ...Limits.defaults, ...options.limits }
+  const sampling = { temperature: 0, topK: 40, topP: 0.95, seed: 0, ...options.sampling }
+  return {
+    limits,
+    calls: options.calls ?? "sequential",
+    sampling,
+    thinking: options.thinking,
+    phase: options.phase,
+    phases: Phases.tableOf({ thinking: options.thinking, limits, sampling }, options.phases),
+    clarify: options.clarify ?? true,
+    constrained: options.constrained ?? true,
+    continued: options.continued ?? true,
+    context: { ...ContextPolicy.defaults, ...options.context },
+    priority: options.priority,
+    state: options.state,
+    tools: { fixtures: {}, ...(artifacts === undefined ? {} : { artifacts }), ...options.settings },
+    approver,
+    gates: { ...Gates.defaults, authority, ...options.gates }
+  }
+}
 
 const check = (settings: RunSettings, session: Session): Effect.Effect<void, InvalidOptions> => {
-  const problem = Limits.problemWith(settings.limits) ?? Gates.problemWith(settings.gates)
+  const problem =
+    Limits.problemWith(settings.limits) ??
+    Gates.problemWith(settings.gates) ??
+    ContextPolicy.problemWith(settings.context) ??
+    Phases.problemWith(settings.phases)
   if (problem !== undefined) return Effect.fail(new InvalidOptions({ message: problem }))
   if (settings.gates.candidates > 1 && settings.sampling.temperature === 0) {
     const message = "candidates: at temperature 0 all samples are the same; set a temperature above 0, or 1 candidate"
@@ -96,72 +128,6 @@ const check = (settings: RunSettings, session: Session): Effect.Effect<void, Inv
   return Effect.void
 }
 
-const gatesRecorded = ({ authority, candidates, dryRun, governor, profile, retry }: Gates.Gates) => ({
-  profile,
-  authority: authority.name,
-  governor: governor.name,
-  weights: governor.weights,
-  retry: { attempts: retry.attempts, delay_ms: retry.delayMillis, factor: retry.factor },
-  dry_run: dryRun,
-  candidates
-})
-
-const opening = (run: RunContext, length: number): ReadonlyArray<TraceInput> => {
-  const { session, settings, trace } = run
-  const { template, ...model } = session.model
-  const { build } = model
-  const tools = session.registry.tools.map(({ contract, hash, name }) => ({
-    name,
-    hash,
-    risk: contract.risk,
-    ledger: contract.ledger,
-    retry: contract.retry,
-    reversible: contract.reversible,
-    evidence: contract.evidence.source,
-    ...(contract.compensation === undefined ? {} : { compensation: contract.compensation })
-  }))
-  return [
-    {
-      type: "run_started",
-      step: "run",
-      data: {
-        task: trace.text(run.task),
-        limits: Limits.recorded(settings.limits),
-        calls: settings.calls,
-        render: "verbatim",
-        content: trace.options.content,
-        committed_len: length,
-        ...(trace.options.redact === undefined ? {} : { redact: trace.options.redact.names })
-      }
-    },
-    {
-      type: "provenance",
-      step: "run",
-      data: {
-        product: {
-          writ: version,
-          effect: effectVersion,
-          node: process.versions.node,
-          // Also among the facts of the model's build; here because they are what the run depends on.
-          ...(build?.["library"] === undefined ? {} : { library: String(build["library"]) }),
-          ...(build?.["llamaCpp"] === undefined ? {} : { llamaCpp: String(build["llamaCpp"]) })
-        },
-        model: { ...model, ...(template === undefined ? {} : { templateSha256: hash("sha256", template) }) },
-        codec: session.codec.id,
-        codec_reason: session.codecReason,
-        tools,
-        tools_hash: session.registry.hash,
-        system: trace.text(session.system ?? ""),
-        policy: settings.approver.name,
-        gates: gatesRecorded(settings.gates),
-        sampling: settings.sampling,
-        profile: { thinking: settings.thinking ?? null, constrained: settings.constrained },
-        not_carried: run.constraint?.notCarried ?? []
-      }
-    }
-  ]
-}
-
 interface Services {
   readonly pool: ToolPool["Service"]
   readonly artifactStore: ArtifactStore["Service"]
@@ -171,30 +137,36 @@ interface Services {
 }
 
 const contextOf = (
-  session: Session,
+  given: Session,
   task: string,
   runId: string,
   settings: RunSettings,
   trace: RunTrace,
   services: Services,
-  { emit, past, watch }: Pick<Control, "emit" | "past" | "watch">
+  traceChoices: TraceChoices,
+  { asked, chat, emit, parent, past, reply, watch }: Omit<Control, "routed" | "runId" | "started">
 ): RunContext => ({
   ...services,
+  ...goingOn(past, asked),
   runId,
-  effectRunId: past?.past.rootRunId ?? runId,
-  firstTurn: past?.past.openTurn?.turn ?? past?.past.nextTurn ?? 0,
-  userPending: true,
+  parent,
+  traceChoices,
+  effectRunId: parent?.effectRunId ?? past?.past.rootRunId ?? asked?.rootRunId ?? runId,
+  firstTurn: past?.past.openTurn?.turn ?? past?.past.nextTurn ?? asked?.nextTurn ?? 0,
+  userPending: asked === undefined,
+  reply,
   past,
   task,
-  session,
+  session: chat ?? given,
+  taskSession: chat === undefined ? undefined : given,
   settings,
-  constraint: constraintOf(settings.constrained, session.codec, session.registry, session.model),
+  phase: undefined,
+  constraint: constraintOf(settings.constrained, given.codec, given.registry, given.model),
   trace,
   startedAt: nowMillis(services.clock),
   emit,
   watch,
   closed: false,
-  budget: newBudget(),
   artifacts: [],
   memory: newMemory(),
   undoable: [],
@@ -204,17 +176,24 @@ const contextOf = (
   current: undefined,
   open: undefined,
   sampled: 0,
-  queued: undefined
+  queued: undefined,
+  engine: engineLife((chat ?? given).context)
 })
+
+/** Budgets: an answer to a question goes on with those of the run that asked, anything else begins anew. */
+const goingOn = (past: Control["past"], asked: Asked | undefined): Pick<RunContext, "budget" | "spent"> => {
+  const spent = asked?.spent ?? (past?.answer === undefined ? undefined : past.past.spent) ?? Limits.nothingSpent
+  const { repairs, toolCalls } = spent
+  return { spent, budget: { ...newBudget(), turns: asked?.nextTurn ?? 0, toolCalls, repairs } }
+}
 
 /** Wall time as one timer for the whole run, so that a state costs no timer of its own. */
 const watchWallTime = (run: RunContext): Effect.Effect<void, never, Scope.Scope> => {
   const { wallMillis } = run.settings.limits
   if (!Number.isFinite(wallMillis) || wallMillis === 0) return Effect.void
+  const left = Math.max(0, wallMillis - run.spent.wallMillis)
   const timeUp = Effect.sync(() => requestStop(run, () => ({ _tag: "Limit", kind: "wall_time" })))
-  return Effect.asVoid(
-    Effect.forkScoped(Effect.interruptible(Effect.delay(timeUp, wallMillis)), { startImmediately: true })
-  )
+  return Effect.asVoid(Effect.forkScoped(Effect.interruptible(Effect.delay(timeUp, left)), { startImmediately: true }))
 }
 
 /**
@@ -225,18 +204,31 @@ export interface Control {
   readonly emit: (event: AgentEvent) => void
   /** The run that this one continues. */
   readonly past?: RunContext["past"]
+  /** The run's question that this one answers, in the same session, and what is said as a message of its own. */
+  readonly asked?: Asked
+  readonly reply?: string
+  /** Who decided that the run talks or works. */
+  readonly routed?: Routed
+  /** The session to talk in first; what it hands over goes on in the run's own. */
+  readonly chat?: Session
+  /** The call of another run that this one is performed for. */
+  readonly parent?: Parent
   /** The run's name, where it has one already. */
   readonly runId?: string
   readonly watch?: RunContext["watch"]
   readonly started: (cancel: Effect.Effect<void>, runId: string, stop: (reason: Stop) => void) => void
 }
 
-const record = Effect.fnUntraced(function* (run: RunContext, restore: Restore) {
+const record = Effect.fnUntraced(function* (run: RunContext, restore: Restore, { asked, routed }: Control) {
   const length = yield* run.session.context.length
-  yield* run.trace.append(...opening(run, length))
+  run.session.asked = undefined
+  yield* run.trace.append(...beginning(run, length, routed, asked))
   yield* watchWallTime(run)
   run.emit({ _tag: "RunStarted", runId: run.runId, tracePath: run.trace.path })
+  if (routed !== undefined) run.emit({ _tag: "Routed", route: routed.route, by: routed.by })
   const stop = yield* drive(run, restore)
+  if (stop._tag === "NeedsInput") run.session.asked = askedBy(run)
+  yield* keepState(run.session.context, run.settings.state, run.runId, stop)
   return outcomeOf(run, stop)
 })
 
@@ -252,8 +244,9 @@ const traceOptionsOf = ({ redact = [], ...choices }: TraceChoices = {}) =>
   )
 
 /** A run that continues another is a part of it: `ROOT-r2`, `ROOT-r3`, … in the root's directory. */
-const nameOf = ({ past, runId }: Control): Effect.Effect<string, never, Ids> => {
+const nameOf = ({ asked, past, runId }: Control): Effect.Effect<string, never, Ids> => {
   if (runId !== undefined) return Effect.succeed(runId)
+  if (asked !== undefined) return Effect.succeed(`${asked.rootRunId}-r${partOf(asked.runId).part + 1}`)
   return past === undefined ? Effect.flatMap(Ids, (ids) => ids.run) : Effect.succeed(nextPart(past.past))
 }
 
@@ -288,17 +281,19 @@ export const execute = (
           clock: yield* Clock.Clock,
           background: (effect: Effect.Effect<void>) => void Effect.runForkWith(context)(effect)
         }
-        const run = contextOf(session, task, runId, settings, trace, services, control)
+        const run = contextOf(session, task, runId, settings, trace, services, options.trace ?? {}, control)
+        // First: whoever is told goes on at once, and finds it taken.
+        const taken = control.chat === undefined ? [session] : [session, control.chat]
+        for (const one of taken) one.busy = true
         control.started(
           Effect.sync(() => requestStop(run, cancelled)),
           runId,
           (reason) => requestStop(run, () => reason)
         )
-        session.busy = true
         return yield* Effect.ensuring(
-          record(run, restore),
+          record(run, restore, control),
           Effect.sync(() => {
-            session.busy = false
+            for (const one of taken) one.busy = false
           })
         )
       })

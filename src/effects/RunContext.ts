@@ -8,11 +8,13 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { ArtifactRef, ArtifactStore } from "../actors/ArtifactStore.ts"
 import type { EffectLedger } from "../actors/EffectLedger.ts"
+import type { RedactionRule } from "../actors/Redaction.ts"
 import type { ToolPool } from "../actors/ToolPool.ts"
 import type { CancelPoint, Content } from "../actors/TraceEvent.ts"
-import type { RunTrace } from "../actors/TraceWriter.ts"
+import type { RunTrace, TraceOptions } from "../actors/TraceWriter.ts"
 import type { Codec, RenderOptions, ToolAnswer } from "../engine/codecs/Codec.ts"
 import type { EngineError } from "../engine/EngineError.ts"
+import type { Priority } from "../engine/Generation.ts"
 import type { CompiledGrammar } from "../engine/Grammar.ts"
 import type { ModelIdentity, ModelSession } from "../engine/Model.ts"
 import type { Stage } from "../tools/AttemptClass.ts"
@@ -21,11 +23,15 @@ import type { Touch } from "../tools/Terms.ts"
 import type { Answer, EffectClaim, ProposedCall, ToolOutcome, ToolSpec } from "../tools/ToolCall.ts"
 import type { ToolSettings } from "../tools/ToolContext.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
+import type { ContextPolicy } from "./ContextPolicy.ts"
 import type { Gates } from "./Gates.ts"
-import type { Limits } from "./Limits.ts"
+import type { StateOptions } from "./KeptState.ts"
+import type { Limits, Spent } from "./Limits.ts"
 import type { Memory } from "./legality/Memory.ts"
 import type { Past } from "./Past.ts"
+import { type Phase, type PhaseTable, phaseOf } from "./Phases.ts"
 import type { Approver } from "./Policy.ts"
+import { type Listening, mayBecome } from "./Spoken.ts"
 import type { Active, State, Stop } from "./State.ts"
 import type { Transcript } from "./Transcript.ts"
 
@@ -43,8 +49,19 @@ export interface RunSettings {
     readonly seed: number
   }
   readonly thinking: boolean | undefined
+  /** All turns are in this phase; without one the run decides turn by turn. */
+  readonly phase: Phase | undefined
+  readonly phases: PhaseTable
+  /** A turn that is `CLARIFY("…")` and nothing else asks the user. */
+  readonly clarify: boolean
   /** Calls are held to a grammar, where engine and family can do that. */
   readonly constrained: boolean
+  /** A plain answer that was cut goes on once. */
+  readonly continued: boolean
+  readonly context: ContextPolicy
+  /** Among the sessions of one engine. */
+  readonly priority: Priority | undefined
+  readonly state: StateOptions | undefined
   readonly tools: ToolSettings
   readonly approver: Approver
   readonly gates: Gates
@@ -96,6 +113,18 @@ export interface QueuedAnswers {
   readonly answers: ReadonlyArray<PreparedAnswer>
 }
 
+/** A question to the user that a run stopped with, and what the run had come to: whoever answers goes on from there. */
+export interface Asked {
+  readonly runId: string
+  /** The run that effects are keyed under. */
+  readonly rootRunId: string
+  /** Events of its record. */
+  readonly events: number
+  readonly task: string
+  readonly nextTurn: number
+  readonly spent: Spent
+}
+
 /** One live conversation with a model: its context, its history, and what is still owed to it. */
 export interface Session {
   readonly model: ModelIdentity
@@ -109,13 +138,15 @@ export interface Session {
   readonly system: string | undefined
   readonly transcript: Transcript
   /** Tokens of a turn's opening and closing, by what the turn follows. */
-  readonly frameSizes: Map<RenderOptions["after"], number>
+  readonly frameSizes: Map<string, number>
   /** Has the system block been evaluated? */
   opened: boolean
   /** A turn that could not be rolled back is still open. */
   turnLeft: boolean
   /** Answers of an earlier run that stopped before they were evaluated. */
   owed: QueuedAnswers | undefined
+  /** The last run stopped to ask, and nobody has answered. */
+  asked?: Asked | undefined
   busy: boolean
 }
 
@@ -149,10 +180,38 @@ export interface Budget {
  */
 export type Watch = (run: RunContext, after: Active["_tag"], next: State) => Effect.Effect<Stop | undefined>
 
+/** The run, and its call, that another run is performed for; and how deep that lies: 1 inside a run that nobody called. */
+export interface Parent {
+  readonly run: string
+  readonly call: string
+  readonly depth: number
+  /** What the inner run's effects are keyed under: the same whichever part of the outer run it is performed for. */
+  readonly effectRunId: string
+}
+
+/** What the record of a run holds: lengths and digests only, unless it is said otherwise. */
+export interface TraceChoices extends Partial<Omit<TraceOptions, "redact">> {
+  /** What must never be written down, whatever else is. The model, tools and the effect ledger see it all the same. */
+  readonly redact?: ReadonlyArray<RedactionRule>
+}
+
+/** What a run has seen of its session's recoveries, and how often it went on. */
+export interface EngineLife {
+  context: ModelSession
+  seen: number
+  tries: number
+}
+
 export interface RunContext {
   readonly runId: string
+  readonly parent: Parent | undefined
+  /** As they were asked for, for a run inside this one. */
+  readonly traceChoices: TraceChoices
   readonly task: string
-  readonly session: Session
+  /** The one that is spoken in: a chat's own until it hands over. */
+  session: Session
+  /** Where a chat hands the task over to. None: this run does not talk, or does no more. */
+  taskSession: Session | undefined
   readonly settings: RunSettings
   readonly constraint: CompiledGrammar | undefined
   readonly trace: RunTrace
@@ -182,6 +241,12 @@ export interface RunContext {
   readonly fingerprints: Array<string>
   /** The task's text is not in the context yet. */
   userPending: boolean
+  /** What the user has said to a question of the run before, as a message of its own. */
+  reply: string | undefined
+  /** What the parts before this one have used, where their budgets go on. */
+  spent: Spent
+  /** The phase that is on record. */
+  phase: Phase | undefined
   /** What is to be put back before anything else, in a run that continues another. */
   past: { readonly past: Past; readonly answer: string | undefined } | undefined
   /** Where the run is, in the words of a cancellation. */
@@ -193,6 +258,8 @@ export interface RunContext {
   /** Which of several samples the current turn is generated from. */
   sampled: number
   queued: QueuedAnswers | undefined
+  /** What became of the engine while the run went on. */
+  readonly engine: EngineLife
 }
 
 export const newBudget = (): Budget => ({
@@ -213,17 +280,43 @@ export const newBudget = (): Budget => ({
 /** Tools whose calls are recognised in what the model writes. */
 export const heardBy = ({ heard, registry }: Session): ReadonlyArray<ToolSpec> => heard ?? registry.specs
 
-/** What the codec needs to know to render for this run. */
-export const renderOptions = (run: RunContext): RenderOptions => ({
-  tools: run.session.registry.specs,
-  ...(run.settings.thinking === undefined ? {} : { thinking: run.settings.thinking })
-})
+const afterAnswers = ({ session }: RunContext): boolean => {
+  const last = session.transcript.entries.at(-1)
+  return last?.kind === "tool" || last?.kind === "feedback"
+}
+
+/** The phase that the next turn, or the one that is under way, is in. */
+export const phaseNow = (run: RunContext): Phase =>
+  phaseOf({
+    forced: run.settings.phase,
+    chatting: run.taskSession !== undefined,
+    tools: heardBy(run.session).length > 0,
+    afterAnswers: afterAnswers(run)
+  })
+
+/** What the codec needs to know to render for this run: the tools, and the reasoning of the phase it is in. */
+export const renderOptions = (run: RunContext): RenderOptions => {
+  const { thinking } = run.settings.phases[phaseNow(run)]
+  return { tools: run.session.registry.specs, ...(thinking === undefined ? {} : { thinking }) }
+}
 
 /** The same for the assistant's opening, which some families print only after a user turn. */
-export const openingOptions = (run: RunContext): RenderOptions => {
-  const last = run.session.transcript.entries.at(-1)
-  return { ...renderOptions(run), after: last?.kind === "tool" || last?.kind === "feedback" ? "answers" : "user" }
-}
+export const openingOptions = (run: RunContext): RenderOptions => ({
+  ...renderOptions(run),
+  after: afterAnswers(run) ? "answers" : "user"
+})
+
+/** Which actions the run listens for in what is said. */
+export const listening = (run: RunContext): Listening => ({
+  clarify: run.settings.clarify && run.taskSession === undefined,
+  handOver: run.taskSession !== undefined
+})
+
+/** How this turn is shown while it is written. */
+export const showing = (run: RunContext) => ({
+  stream: run.settings.phases[phaseNow(run)].stream,
+  waits: (text: string) => mayBecome(text, listening(run))
+})
 
 /** What follows a kept turn: some families close a turn of calls differently. */
 export const closingOf = (codec: Codec, calls: boolean): Codec["closing"] =>
@@ -241,7 +334,7 @@ export const nowMillis = (clock: Clock.Clock): number => Number(clock.currentTim
 
 /** Milliseconds of wall time left; `Infinity` without a limit. */
 export const wallLeft = (run: RunContext): number =>
-  run.settings.limits.wallMillis - (nowMillis(run.clock) - run.startedAt)
+  run.settings.limits.wallMillis - run.spent.wallMillis - (nowMillis(run.clock) - run.startedAt)
 
 /** Three decimals are what a microsecond needs, and keep lines short. */
 export const round3 = (millis: number): number => Math.round(millis * 1000) / 1000

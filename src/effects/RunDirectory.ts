@@ -52,6 +52,9 @@ export const at = (directory: string, part = 1): RunDirectory => {
   }
 }
 
+/** The evaluated context of the part that stopped last, where it is kept; a second file beside it has the same name and more. */
+export const stateIn = ({ directory }: RunDirectory): string => join(directory, "context.state")
+
 /** `.writ/runs/<run-id>` under the current directory; for `ROOT-r2` the second part in the directory of `ROOT`. */
 export const standard = (runId: string): RunDirectory => {
   const { part, root } = partOf(runId)

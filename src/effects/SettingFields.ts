@@ -8,6 +8,7 @@ import type { RedactionRule } from "../actors/Redaction.ts"
 import { isObject, type Json, parse } from "../tools/JsonText.ts"
 import { type Grant, parseGrant } from "./Authority.ts"
 import * as Backoff from "./Backoff.ts"
+import type { ContextPolicy } from "./ContextPolicy.ts"
 import { type EngineWords, engine } from "./EngineFields.ts"
 import { standardApprovalMillis } from "./Gates.ts"
 import * as Limits from "./Limits.ts"
@@ -20,6 +21,7 @@ import {
   serverForm,
   variableForm
 } from "./McpSettings.ts"
+import { type PhaseWords, phase } from "./PhaseFields.ts"
 import { cautious, parse as parseProfile, profiles, type TaskProfile } from "./Profile.ts"
 import { readRules } from "./RedactSettings.ts"
 import type { CallPolicy } from "./RunContext.ts"
@@ -49,7 +51,7 @@ export type ApproveMode = "ask" | "deny" | "all" | "suspend"
 /** `false`: the processor only. */
 export type GpuSetting = "auto" | "cuda" | "metal" | "vulkan" | false
 
-export interface Settings extends WebWords, EngineWords {
+export interface Settings extends WebWords, EngineWords, PhaseWords {
   /** A file or an `hf:` URI; undefined is the model that ships. */
   readonly model: string | undefined
   /** A file that says what the model writes, instead of a model. */
@@ -109,9 +111,11 @@ export interface Settings extends WebWords, EngineWords {
   readonly modelHash: boolean
   readonly traceContent: boolean
   readonly tokenEvents: boolean
+  readonly keepState: boolean
   /** What is never written down. The patterns are compiled by `load`. */
   readonly redact: ReadonlyArray<RedactionRule>
   readonly context: number | undefined
+  readonly contextPolicy: ContextPolicy["onFull"]
   readonly threads: number | undefined
   readonly gpu: GpuSetting
 }
@@ -340,14 +344,21 @@ export const fields: { readonly [K in SettingName]: Field<Settings[K]> } = {
   modelHash: flag("Put the SHA-256 of the model file into the record (default on)", true),
   traceContent: flag("Write prompts, arguments and results into the trace; without it only lengths and digests"),
   tokenEvents: flag("One trace line for each piece of generated text"),
+  keepState: flag("Keep the evaluated context of a run that stops, so that --resume need not evaluate it again"),
   redact,
   context: optionalNumber("Tokens of context (default 8192, at most what the model was trained for)", "N", {
     least: 8,
     most: 2 ** 31 - 1
   }),
+  contextPolicy: choice(
+    "When the context is full: stop, or remove the oldest exchanges and say so",
+    ["refuse", "compact"],
+    "refuse"
+  ),
   threads: optionalNumber("Threads for inference (default: all processors but one)", "N", { least: 1, most: 1024 }),
   gpu,
-  ...engine
+  ...engine,
+  ...phase
 }
 
 export const names = Object.keys(fields) as ReadonlyArray<SettingName>

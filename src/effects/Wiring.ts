@@ -11,13 +11,14 @@ import * as EffectLedger from "../actors/EffectLedger.ts"
 import { isAddress } from "../actors/EffectLedgerAddress.ts"
 import type { LedgerError } from "../actors/EffectLedgerError.ts"
 import * as Ids from "../actors/Ids.ts"
-import type { LlamaOptions } from "../actors/Inference.ts"
+import type { Isolation, LlamaOptions, RestartLimits } from "../actors/Inference.ts"
 import * as ModelHashes from "../actors/ModelHashes.ts"
 import type { ToolPool } from "../actors/ToolPool.ts"
 import * as TraceWriter from "../actors/TraceWriter.ts"
 import type { EngineError } from "../engine/EngineError.ts"
 import type { Tuning } from "../engine/LlamaTuning.ts"
 import { Model } from "../engine/Model.ts"
+import type { OpenAiOptions } from "../engine/OpenAiModel.ts"
 import type { Services } from "./Agent.ts"
 import * as RunDirectory from "./RunDirectory.ts"
 
@@ -33,10 +34,16 @@ export interface WiringOptions {
   readonly gpu?: LlamaOptions["gpu"]
   /** Attention, the cache's numbers, adapters. */
   readonly tuning?: Tuning
+  /** Where the engine runs. Default `thread`; in a `process` of its own a native crash takes nothing else along. */
+  readonly isolation?: Isolation
+  /** How often an engine that died is opened again. Default: 3 times within ten minutes. */
+  readonly restarts?: Partial<RestartLimits>
   /** Told the share of the model file's weights that is loaded, from 0 to 1. */
   readonly loading?: (share: number) => void
   /** Sessions that may be open at a time; each costs memory. Default 4. */
   readonly sessions?: number
+  /** Bytes of main memory the sessions may take; a model that needs more fails to open and says what would fit. Default: what is there. */
+  readonly memoryBudget?: number
   /** A module that exports `registry`; tool threads load it. Default: the built-in tools. */
   readonly toolkit?: URL
   /** The whole environment of the tools. Empty unless given: they see nothing of this process's own. */
@@ -89,7 +96,10 @@ const layerFile = (options: WiringOptions): Layer.Layer<Model, EngineError> =>
           modelPath: options.model ?? tinyModel,
           ...(options.sessions === undefined ? {} : { sequences: options.sessions }),
           ...(options.contextTokens === undefined ? {} : { contextTokens: options.contextTokens }),
+          ...(options.memoryBudget === undefined ? {} : { memoryBytes: options.memoryBudget }),
           ...options.tuning,
+          ...(options.isolation === undefined ? {} : { isolation: options.isolation }),
+          ...(options.restarts === undefined ? {} : { restarts: options.restarts }),
           ...threadsOf(options),
           ...(options.gpu === undefined ? {} : { gpu: options.gpu })
         },
@@ -99,6 +109,19 @@ const layerFile = (options: WiringOptions): Layer.Layer<Model, EngineError> =>
       return fileSha256 === undefined ? model : { ...model, identity: { ...model.identity, fileSha256 } }
     })
   )
+
+/** An OpenAI-compatible server as a model, over Node's own connections; they end with the scope. */
+export const makeServer = Effect.fnUntraced(function* (options: OpenAiOptions) {
+  const [{ make }, { layerNodeHttpOptions }] = yield* Effect.promise(() =>
+    Promise.all([import("../engine/OpenAiModel.ts"), import("@effect/platform-node/NodeHttpClient")])
+  )
+  const client = yield* Layer.build(layerNodeHttpOptions({ keepAlive: true }))
+  return yield* Effect.provideContext(make(options), client)
+})
+
+/** The same as `engine`: `layer({ engine: layerServer({ url: "http://127.0.0.1:8080" }) })`. */
+export const layerServer = (options: OpenAiOptions): Layer.Layer<Model, EngineError> =>
+  Layer.effect(Model, makeServer(options))
 
 /** A model file that makes vectors instead of turns, in its own thread: for comparing meanings. Gone with the scope. */
 export const makeEmbedder = Effect.fnUntraced(function* (options: Pick<WiringOptions, "model" | "threads" | "gpu">) {

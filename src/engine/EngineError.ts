@@ -13,8 +13,15 @@ export const EngineReason = Schema.Literals([
   "context_overflow",
   /** No session is free. */
   "no_session",
-  /** The engine thread or process died, or stopped answering. */
+  /** The engine thread or process died, or stopped answering, and is not there any more. */
   "lost",
+  /**
+   * The engine died under the call, or with the turn it is about, and was opened again: the session is at its last boundary,
+   * and the same may be asked once more.
+   */
+  "restarted",
+  /** A native call did not come back in time. Who owns the engine ends it. */
+  "stalled",
   /** The request itself was wrong (a closed session, a turn already open, an empty script). */
   "bad_request",
   /** The model's file has no template, or one no codec knows. */

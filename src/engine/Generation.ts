@@ -29,16 +29,23 @@ export interface ThinkingBudget extends ThinkingBounds {
   readonly maxTokens: number
 }
 
+/** 5 goes first. What is evaluated does not depend on it, only when. */
+export type Priority = 1 | 2 | 3 | 4 | 5
+
 export interface TurnRequest {
   /** Tokens the turn may generate, at least 1. */
   readonly maxTokens: number
   readonly sampling: Sampling
   /** Texts that end the turn; the text up to and including the stop is part of it. */
   readonly stops: ReadonlyArray<string>
+  /** Marks that end the turn like the model's own end token, where they are tokens of its vocabulary. */
+  readonly ends?: ReadonlyArray<string>
   /** Holds each call of the turn to a grammar. Engines that cannot do so ignore it. */
   readonly grammar?: CallGrammar
   /** Engines that cannot do so ignore it. */
   readonly thinking?: ThinkingBudget
+  /** Among the sessions of one engine. Default 3. Engines that serve one at a time ignore it. */
+  readonly priority?: Priority
 }
 
 /** `eog`: the model ended its turn. `stop`: a stop text was written. `length`: `maxTokens` were generated. */

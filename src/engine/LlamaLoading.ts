@@ -11,8 +11,8 @@ import type { Llama, LlamaModel as NativeModel } from "node-llama-cpp"
 import { EngineError } from "./EngineError.ts"
 import * as GgufFile from "./GgufFile.ts"
 import type { Control } from "./LlamaControl.ts"
+import { toEngineError } from "./LlamaFailure.ts"
 import { type Gpu, importLibrary, type Library, LogTail, start } from "./LlamaLibrary.ts"
-import * as LlamaSession from "./LlamaSession.ts"
 import type { ModelIdentity } from "./Model.ts"
 
 export interface LoadOptions {
@@ -172,7 +172,7 @@ const loadError =
         cause
       })
     }
-    if (kind === "Stopped") return LlamaSession.toEngineError(cause)
+    if (kind === "Stopped") return toEngineError(cause)
     return new EngineError({
       reason: "bad_file",
       message: `${name} could not be loaded: ${said}. It may be damaged or of a kind this build cannot run (${path}).${log.said}`,

@@ -3,6 +3,7 @@
  * in; `worker.ts` calls it in a thread of its own. Nothing here renders templates or understands calls.
  */
 
+import * as Fs from "node:fs"
 import * as Path from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -10,8 +11,13 @@ import type { LlamaContext, LlamaModel as NativeModel, Token } from "node-llama-
 import { EngineError } from "./EngineError.ts"
 import { Constraints } from "./LlamaConstraint.ts"
 import type { Control } from "./LlamaControl.ts"
+import { toEngineError } from "./LlamaFailure.ts"
+import { Lanes } from "./LlamaLanes.ts"
 import type { Library } from "./LlamaLibrary.ts"
 import { buildOf, chunkOf, disposeMillis, identityOf, type LoadOptions, native, open } from "./LlamaLoading.ts"
+import { affordable } from "./LlamaMemory.ts"
+import { Prefixes, type Reuse } from "./LlamaPrefixes.ts"
+import type { Facts } from "./LlamaSaved.ts"
 import { type Counters, LlamaSequence } from "./LlamaSequence.ts"
 import * as LlamaSession from "./LlamaSession.ts"
 import type { Detokenize } from "./LlamaText.ts"
@@ -27,8 +33,12 @@ export interface LlamaOptions extends LoadOptions, LlamaTuning.Tuning {
   readonly sequences?: number
   /** Tokens evaluated between two looks at cancellation. Default 64 on the processor, 256 on a GPU. */
   readonly chunkTokens?: number
+  /** Bytes of main memory the sessions may take. Default: what is there. */
+  readonly memoryBytes?: number
   /** A native call that takes longer counts as hung. Default 120. */
   readonly stallSeconds?: number
+  /** Load what sessions begin with in common instead of evaluating it again. Default `measured`: where it pays. */
+  readonly reuse?: Reuse
   /** Compare cache and log in full after every operation. For tests. */
   readonly verify?: boolean
 }
@@ -58,7 +68,12 @@ export const load = Effect.fnUntraced(function* (
   const sequences = options.sequences ?? defaults.sequences
   const contextTokens = Math.max(8, Math.min(options.contextTokens ?? defaults.contextTokens, model.trainContextSize))
   const cache = LlamaTuning.estimateOptions(loaded.library, options)
-  yield* affordable(model, { ...cache, contextSize: contextTokens, sequences }, Path.basename(file.path))
+  yield* affordable(
+    model,
+    { ...cache, contextSize: contextTokens, sequences },
+    Path.basename(file.path),
+    options.memoryBytes
+  )
   const context = yield* Effect.acquireRelease(
     native(
       control,
@@ -93,21 +108,41 @@ export const load = Effect.fnUntraced(function* (
       headerHash
     }
   })
-  return engine({ ...options, contextTokens, chunkTokens }, control, { library, model, context }, identity)
+  const prefixes = yield* Effect.acquireRelease(
+    Effect.sync(() => new Prefixes({ reuse: options.reuse ?? "measured", chunkTokens })),
+    (made) => Effect.sync(() => made.close())
+  )
+  const parts = { library, model, context, prefixes, facts: factsOf(identity, options.modelPath) }
+  return engine({ ...options, contextTokens, chunkTokens }, control, parts, identity)
 })
+
+/** What may differ between a saved state and whoever loads it. */
+const free = new Set(["threads", "contextTokens"])
+
+/** Two files can have the same header and length, so it counts when the file was written as well. */
+const factsOf = ({ build, fileBytes = 0 }: ModelIdentity, modelPath: string): Facts => ({
+  ...Object.fromEntries(Object.entries(build ?? {}).filter(([name]) => !free.has(name))),
+  fileBytes,
+  fileWritten: Fs.statSync(modelPath).mtimeMs
+})
+
+interface EngineParts {
+  readonly library: Library
+  readonly model: NativeModel
+  readonly context: LlamaContext
+  readonly prefixes: Prefixes
+  readonly facts: Facts
+}
 
 const engine = (
   options: LlamaOptions & { readonly contextTokens: number; readonly chunkTokens: number },
   control: Control,
-  {
-    context,
-    library,
-    model
-  }: { readonly library: Library; readonly model: NativeModel; readonly context: LlamaContext },
+  { context, facts, library, model, prefixes }: EngineParts,
   identity: ModelIdentity
 ): LlamaEngine => {
   const tokenizer = tokenizerOf(model)
-  const counters: Counters = { evaluatedTokens: 0, erasedTokens: 0, turns: 0 }
+  const lanes = new Lanes()
+  const counters: Counters = { evaluatedTokens: 0, reusedTokens: 0, erasedTokens: 0, turns: 0 }
   // A native call like others: a thread that ends within it takes the process along.
   const encode = (segments: ReadonlyArray<Segment>, first: boolean) => {
     control.enter()
@@ -125,6 +160,7 @@ const engine = (
         model,
         control,
         counters,
+        lanes,
         open: () =>
           context.getSequence({
             contextShift: {
@@ -147,10 +183,10 @@ const engine = (
   return {
     identity,
     counters,
-    tokenize: (segments) => Effect.try({ try: () => encode(segments, true), catch: LlamaSession.toEngineError }),
+    tokenize: (segments) => Effect.try({ try: () => encode(segments, true), catch: toEngineError }),
     session: Effect.acquireRelease(
       Effect.map(open, (sequence) =>
-        LlamaSession.make({ sequence, counters, tokenize: encode, detokenize, constraints })
+        LlamaSession.make({ sequence, counters, tokenize: encode, detokenize, constraints, prefixes, facts })
       ),
       (session) => session.close
     )
@@ -188,33 +224,3 @@ const detokenizer = (model: NativeModel): Detokenize => {
     return text
   }
 }
-
-/**
- * Refuses a context that does not fit the memory, before it is allocated. The cache alone is computed first, because the
- * library's full estimate takes minutes where the cache is absurdly large.
- */
-const affordable = Effect.fnUntraced(function* (
-  model: NativeModel,
-  wanted: ReturnType<typeof LlamaTuning.estimateOptions> & { readonly contextSize: number; readonly sequences: number },
-  name: string
-): Effect.fn.Return<void, EngineError> {
-  const { contextSize, sequences } = wanted
-  const asked = { ...wanted, modelGpuLayers: model.gpuLayers, swaFullCache: true }
-  const available = process.availableMemory()
-  const cache = model.fileInsights.estimateContextResourceRequirements({ ...asked, includeGraphOverhead: false }).cpuRam
-  const needed =
-    cache > available
-      ? cache
-      : (yield* Effect.tryPromise({
-          try: () => model.fileInsights.estimateContextResourceRequirementsV2(asked),
-          catch: LlamaSession.toEngineError
-        })).cpuRam
-  if (needed <= available) return
-  const mib = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)} MiB`
-  return yield* new EngineError({
-    reason: "not_enough_memory",
-    message:
-      `${name} with ${sequences} sessions of ${contextSize} tokens needs about ${mib(needed)}, ` +
-      `${mib(available)} are available. Open it with a smaller context or fewer sessions.`
-  })
-})

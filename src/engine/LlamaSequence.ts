@@ -3,14 +3,13 @@
  * the cache, at most one more is pending (known, not yet evaluated). Plain promises; one caller at a time, who must not
  * let two calls overlap. Knows tokens, not segments, turns or boundaries.
  */
-
-import { setInterval } from "node:timers/promises"
 import type { LlamaContextSequence, LlamaModel, Token } from "node-llama-cpp"
 import { EngineError } from "./EngineError.ts"
-import type { EndReason, Sampling } from "./Generation.ts"
+import type { EndReason, Priority, TurnRequest } from "./Generation.ts"
+import { NativeCalls } from "./LlamaCalls.ts"
 import type { CallConstraint } from "./LlamaConstraint.ts"
 import { type Control, Stopped } from "./LlamaControl.ts"
-import { suspect } from "./LlamaFaults.ts"
+import { type Lanes, usual } from "./LlamaLanes.ts"
 import type { TokenClock } from "./LlamaThinking.ts"
 import type { Progress } from "./Model.ts"
 
@@ -18,6 +17,12 @@ import type { Progress } from "./Model.ts"
 export interface Mark {
   readonly length: number
   readonly fed: number
+}
+
+/** Tokens in the cache, and where the native calls that evaluated them began. */
+export interface Evaluated {
+  readonly tokens: ReadonlyArray<number>
+  readonly starts: ReadonlyArray<number>
 }
 
 /** Set by whoever wants the running call to end at its next boundary. */
@@ -28,6 +33,8 @@ export interface Cancel {
 /** Counts of one engine, only growing. */
 export interface Counters {
   evaluatedTokens: number
+  /** Loaded instead of evaluated. */
+  reusedTokens: number
   erasedTokens: number
   turns: number
 }
@@ -38,11 +45,20 @@ export interface SequenceOptions {
   readonly open: () => LlamaContextSequence
   readonly control: Control
   readonly counters: Counters
+  /** Of all sequences of the context. */
+  readonly lanes: Lanes
   readonly chunkTokens: number
   readonly stallMillis: number
   readonly contextTokens: number
   /** Compare the whole cache with the log after each call, not only the lengths. */
   readonly verify: boolean
+}
+
+export interface Appending {
+  /** Something is generated next. */
+  readonly generates?: boolean
+  readonly progress?: Progress | undefined
+  readonly priority?: Priority | undefined
 }
 
 /** The token and what closes the reasoning behind it, where that is due. */
@@ -60,30 +76,84 @@ const closing = (
 
 export class LlamaSequence {
   readonly #options: SequenceOptions
+  readonly #calls: NativeCalls
   #sequence: LlamaContextSequence
-  /** Sampling failed: the native sequence answers nothing any more, the log is sound. */
-  #dead = false
   #log: Array<number> = []
-  #broken: EngineError | undefined
-  readonly #closing = new AbortController()
-  /** When the running native call began, and how to fail it. */
-  #since = 0
-  #waiting: ((cause: EngineError) => void) | undefined
+  /** Where native calls began, ascending: what is evaluated again is evaluated in the same pieces, so it comes out the same. */
+  readonly #starts: Array<number> = []
+  /** So many tokens were loaded of which the cache cannot be cut. */
+  #solid = 0
 
   constructor(options: SequenceOptions) {
     this.#options = options
     this.#sequence = options.open()
-    void this.#watch()
+    this.#calls = new NativeCalls(options.control, options.stallMillis)
   }
 
   get length(): number {
     return this.#log.length
   }
 
+  /** The present place, as it is. */
+  get here(): Mark {
+    return { length: this.#log.length, fed: this.#sequence.nextTokenIndex }
+  }
+
   /** Tokens evaluated, and the pending one if there is one. */
   snapshot(): { readonly kv: ReadonlyArray<number>; readonly pending: ReadonlyArray<number> } {
     const kv = this.#sequence.contextTokens
     return { kv, pending: this.#log.slice(kv.length) }
+  }
+
+  /** Is a part of a saved state of use? Of a sliding window only the last tokens are saved, of a recurrence the last state. */
+  get divisible(): boolean {
+    return !this.#sequence.needsCheckpoints && !this.#sliding
+  }
+
+  get #sliding(): boolean {
+    return this.#options.model.fileInsights.swaSize !== undefined
+  }
+
+  /** What is in the cache. */
+  evaluated(): Evaluated {
+    const fed = this.#sequence.nextTokenIndex
+    return { tokens: this.#log.slice(0, fed), starts: this.#starts.filter((start) => start < fed) }
+  }
+
+  /** Writes the cache of this sequence to a file. */
+  async save(path: string): Promise<void> {
+    this.#check()
+    await this.#calls.run(() => this.#sequence.saveStateToFile(path))
+  }
+
+  /**
+   * Reads a cache into this empty sequence and keeps its first `length` tokens; `pending` follows them in the log. The file
+   * must be known to be sound. Failed, the sequence is empty.
+   */
+  async load(
+    path: string,
+    { starts, tokens }: Evaluated,
+    length: number,
+    pending: ReadonlyArray<number> = []
+  ): Promise<void> {
+    this.#check()
+    try {
+      await this.#calls.run(() => this.#sequence.loadStateFromFile(path, { acceptRisk: true }))
+      const end = this.#sequence.nextTokenIndex
+      const held = this.#sequence.contextTokens
+      if (end !== tokens.length || held.some((token, at) => token !== tokens[at])) {
+        throw new Error("a saved state holds other tokens than it should")
+      }
+      if (end > length) await this.#calls.run(() => this.#sequence.eraseContextTokenRanges([{ start: length, end }]))
+    } catch (cause) {
+      if (this.#calls.broken === undefined) await this.#calls.run(() => this.#sequence.clearHistory())
+      throw cause
+    }
+    for (const token of [...tokens.slice(0, length), ...pending]) this.#log.push(token)
+    for (const start of starts) if (start < length) this.#starts.push(start)
+    if (this.#sliding) this.#solid = length
+    this.#options.counters.reusedTokens += length
+    this.verify()
   }
 
   /** The log's last tokens, at most `count`. */
@@ -94,20 +164,21 @@ export class LlamaSequence {
   /** The present place; on models whose state cannot be cut anywhere a checkpoint makes coming back cheap. */
   async mark(): Promise<Mark> {
     this.#check()
-    if (this.#sequence.needsCheckpoints) await this.#native(() => this.#sequence.takeCheckpoint())
-    return { length: this.#log.length, fed: this.#sequence.nextTokenIndex }
+    if (this.#sequence.needsCheckpoints) await this.#calls.run(() => this.#sequence.takeCheckpoint())
+    return this.here
   }
 
-  /** Forgets everything after `mark`, in the cache and in the log. Not cancellable. */
+  /**
+   * Forgets everything after `mark`, in the cache and in the log. Where the cache cannot be cut there, what lies between the
+   * nearest place and the mark is evaluated again. Not cancellable.
+   */
   async rollback(mark: Mark): Promise<void> {
-    if (this.#broken !== undefined || this.#options.control.stopped()) return
-    if (this.#dead) await this.#revive(mark.fed)
-    const end = this.#sequence.nextTokenIndex
-    if (end > mark.fed) {
-      await this.#native(() => this.#sequence.eraseContextTokenRanges([{ start: mark.fed, end }]))
-      this.#options.counters.erasedTokens += end - mark.fed
-    }
+    if (this.#calls.broken !== undefined || this.#options.control.stopped()) return
+    if (this.#calls.dead) await this.#reopen()
+    await this.#cut(mark.fed)
+    await this.#refill(mark.fed)
     this.#log.length = mark.length
+    while ((this.#starts.at(-1) ?? -1) >= mark.fed) this.#starts.pop()
     if (this.#sequence.nextTokenIndex !== mark.fed) {
       throw this.#break(`rollback reached token ${this.#sequence.nextTokenIndex} instead of ${mark.fed}`)
     }
@@ -133,23 +204,25 @@ export class LlamaSequence {
   async append(
     tokens: ReadonlyArray<number>,
     cancel: Cancel,
-    { generates = false, progress }: { readonly generates?: boolean; readonly progress?: Progress | undefined } = {}
+    { generates = false, priority = usual, progress }: Appending = {}
   ): Promise<void> {
     this.#check()
     for (const token of tokens) this.#log.push(token)
-    const { chunkTokens, counters } = this.#options
+    const { chunkTokens, lanes } = this.#options
     const start = this.#sequence.nextTokenIndex
     const end = this.#log.length - 1
     // chunks begin at the same places whether or not the last is left
     const last = generates ? end - chunkTokens + 1 : end
-    for (let at = start; at < last; ) {
-      this.#look(cancel)
-      const chunk = this.#log.slice(at, Math.min(at + chunkTokens, end)) as Array<Token>
-      await this.#native(() => this.#sequence.evaluateWithoutGeneratingNewTokens(chunk))
-      counters.evaluatedTokens += chunk.length
-      at += chunk.length
-      progress?.(at - start, end - start + 1)
-    }
+    await lanes.within(priority, async () => {
+      for (let at = start; at < last; ) {
+        await lanes.turn(priority)
+        this.#look(cancel)
+        this.#starts.push(at)
+        at = await this.#feed(at, Math.min(at + chunkTokens, end), priority)
+        lanes.stepped(priority)
+        progress?.(at - start, end - start + 1)
+      }
+    })
     this.#look(cancel)
     this.verify()
   }
@@ -158,35 +231,50 @@ export class LlamaSequence {
    * Generates after what is pending, in one native evaluation with one random stream. `onToken` says when to stop. The
    * end token is not added to the log; after any other end the last token is pending.
    */
-  async generate(
-    sampling: Sampling,
-    maxTokens: number,
+  generate(
+    request: TurnRequest,
     cancel: Cancel,
     onToken: (token: number) => boolean,
     constraint?: CallConstraint,
     thinking?: TokenClock
   ): Promise<EndReason> {
     this.#check()
-    const { counters, model } = this.#options
+    const run = () => this.#generate(request, cancel, onToken, constraint, thinking)
+    return this.#options.lanes.within(request.priority ?? usual, run)
+  }
+
+  async #generate(
+    { maxTokens, priority = usual, sampling }: TurnRequest,
+    cancel: Cancel,
+    onToken: (token: number) => boolean,
+    constraint: CallConstraint | undefined,
+    thinking: TokenClock | undefined
+  ): Promise<EndReason> {
+    const { counters, lanes, model } = this.#options
     let feed = (await this.#pending()) as Array<Token>
-    const iterator = this.#sequence.evaluate(feed, {
+    // `evaluate` is the same with one more generator around it, which is felt at each token.
+    const options = {
       temperature: sampling.temperature,
       topK: sampling.topK,
       topP: sampling.topP,
       seed: sampling.seed >>> 0,
+      evaluationPriority: priority,
       yieldEogToken: true,
       ...(constraint === undefined ? {} : { grammarEvaluationState: constraint.state })
-    })
-    const acquit = constraint === undefined ? undefined : this.#suspect(constraint)
+    }
+    const iterator = this.#sequence.evaluateWithMetadata(feed, {}, options)
+    const acquit = constraint === undefined ? undefined : this.#calls.suspect(constraint)
     let instead: Array<Token> | undefined
     try {
       for (let count = 0; count < maxTokens; count += feed.length) {
         this.#look(cancel)
         if (constraint?.waits === true) await constraint.ready()
-        const next = await this.#native(() => iterator.next(instead))
+        this.#starts.push(this.#log.length - feed.length)
+        const next = await this.#calls.run(() => iterator.next(instead))
         counters.evaluatedTokens += feed.length
+        lanes.stepped(priority)
         if (next.done === true) throw this.#break("generation ended without an end token")
-        const token = next.value
+        const { token } = next.value
         if (model.isEogToken(token)) return "eog"
         instead = (closing(token, thinking, constraint) ?? constraint?.take(token)) as Array<Token> | undefined
         feed = instead ?? [token]
@@ -200,45 +288,57 @@ export class LlamaSequence {
       return "length"
     } finally {
       acquit?.()
-      if (this.#broken === undefined && !this.#dead) await iterator.return()
+      if (this.#calls.broken === undefined && !this.#calls.dead) await iterator.return()
       this.verify()
     }
   }
 
-  /** While a call is held, a failure of the sampler may be this sequence's. */
-  #suspect(constraint: CallConstraint): () => void {
-    return suspect({
-      waiting: () => (constraint.armed && this.#waiting !== undefined ? this.#since : undefined),
-      fail: (cause) => {
-        const reject = this.#waiting
-        if (reject === undefined) return
-        // The native call never comes back, so it is counted off here.
-        this.#options.control.leave()
-        this.#waiting = undefined
-        this.#dead = true
-        const message = "The engine could not choose a token inside a call. Run with constrained decoding off."
-        reject(new EngineError({ reason: "failed", message, cause }))
-      }
-    })
-  }
-
-  /** A new native sequence in place of a dead one, with the log evaluated again up to `fed`. */
-  async #revive(fed: number): Promise<void> {
-    const { chunkTokens, control, counters, open } = this.#options
+  /** A new native sequence in place of a dead one, with nothing in it. */
+  async #reopen(): Promise<void> {
+    const { control, open } = this.#options
     await control.closing(5_000, () => this.#sequence.dispose())
     this.#sequence = open()
-    this.#dead = false
-    for (let at = 0; at < fed; at += chunkTokens) {
-      const chunk = this.#log.slice(at, Math.min(at + chunkTokens, fed)) as Array<Token>
-      await this.#native(() => this.#sequence.evaluateWithoutGeneratingNewTokens(chunk))
-      counters.evaluatedTokens += chunk.length
+    this.#calls.dead = false
+  }
+
+  /** Evaluates one piece of the log, without generating; returns its end. */
+  async #feed(from: number, to: number, priority: Priority = usual): Promise<number> {
+    const piece = this.#log.slice(from, to) as Array<Token>
+    const options = { evaluationPriority: priority }
+    await this.#calls.run(() => this.#sequence.evaluateWithoutGeneratingNewTokens(piece, options))
+    this.#options.counters.evaluatedTokens += piece.length
+    return to
+  }
+
+  /** Cuts the cache at `fed`, or at the last checkpoint before it where it can only be cut at one. */
+  async #cut(fed: number): Promise<void> {
+    const sequence = this.#sequence
+    const end = sequence.nextTokenIndex
+    if (end <= fed) return
+    let start = fed
+    if (fed < this.#solid) start = 0
+    else if (fed > 0 && sequence.needsCheckpoints) {
+      // Left to itself the library evaluates what is missing in pieces of its own, which rounds differently.
+      const missing = sequence.getRestoreToPrefixIndexEvaluationSize(fed - 1)
+      start = missing >= fed - 1 ? 0 : fed - missing
+    }
+    await this.#calls.run(() => sequence.eraseContextTokenRanges([{ start, end }]))
+    if (start === 0) this.#solid = 0
+    this.#options.counters.erasedTokens += end - start
+  }
+
+  /** Evaluates the log again up to `fed`, in the pieces it was evaluated in. */
+  async #refill(fed: number): Promise<void> {
+    for (let at = this.#sequence.nextTokenIndex; at < fed; ) {
+      const next = this.#starts.find((start) => start > at) ?? fed
+      at = await this.#feed(at, Math.min(next, fed))
     }
   }
 
   /** Frees the slot. A sequence that stopped answering keeps its slot: freeing it would corrupt the next one there. */
   async dispose(): Promise<void> {
-    this.#closing.abort()
-    if (this.#broken !== undefined) return
+    this.#calls.close()
+    if (this.#calls.broken !== undefined) return
     await this.#options.control.closing(5_000, () => this.#sequence.dispose())
   }
 
@@ -246,7 +346,8 @@ export class LlamaSequence {
   async #pending(): Promise<Array<number>> {
     const fed = this.#sequence.nextTokenIndex
     if (fed === this.#log.length && fed > 0) {
-      await this.#native(() => this.#sequence.eraseContextTokenRanges([{ start: fed - 1, end: fed }]))
+      await this.#cut(fed - 1)
+      await this.#refill(fed - 1)
       return this.#log.slice(fed - 1)
     }
     return this.#log.slice(fed)
@@ -254,7 +355,7 @@ export class LlamaSequence {
 
   /** Lengths agree always, contents where asked for. */
   verify(): void {
-    if (this.#broken !== undefined || this.#dead) return
+    if (this.#calls.broken !== undefined || this.#calls.dead) return
     const fed = this.#sequence.nextTokenIndex
     if (fed > this.#log.length) throw this.#break(`the cache holds ${fed} tokens, the log ${this.#log.length}`)
     if (!this.#options.verify) return
@@ -268,56 +369,14 @@ export class LlamaSequence {
   }
 
   #check(): void {
-    if (this.#broken !== undefined) throw this.#broken
+    if (this.#calls.broken !== undefined) throw this.#calls.broken
   }
 
   #break(what: string): EngineError {
-    this.#broken = new EngineError({
+    this.#calls.broken = new EngineError({
       reason: "failed",
       message: `The engine lost track of a session: ${what}. Close the session and open another.`
     })
-    return this.#broken
-  }
-
-  /** One native call that must come back within the stall limit. Runs once per token, so it is spelled out. */
-  #native<A>(run: () => Promise<A>): Promise<A> {
-    const { control } = this.#options
-    return new Promise<A>((resolve, reject) => {
-      control.enter()
-      this.#since = performance.now()
-      this.#waiting = reject
-      const settled = () => {
-        control.leave()
-        this.#waiting = undefined
-      }
-      run().then(
-        (value) => {
-          settled()
-          resolve(value)
-        },
-        (cause) => {
-          settled()
-          reject(cause)
-        }
-      )
-    })
-  }
-
-  /** Fails native calls that have been out for too long. One timer per sequence: one per call is felt at each token. */
-  async #watch(): Promise<void> {
-    const { stallMillis } = this.#options
-    const options = { signal: this.#closing.signal, ref: false }
-    try {
-      for await (const _ of setInterval(Math.max(10, stallMillis / 4), undefined, options)) {
-        if (this.#waiting === undefined || performance.now() - this.#since < stallMillis) continue
-        this.#broken = new EngineError({
-          reason: "lost",
-          message: `The engine made no progress for ${stallMillis / 1000} s. Close the session and open another.`
-        })
-        this.#waiting(this.#broken)
-      }
-    } catch {
-      // the sequence was disposed
-    }
+    return this.#calls.broken
   }
 }

@@ -7,8 +7,7 @@
  *                        '-- interrupted, failed, not read to its end --> Boundary
  * ```
  */
-import { setImmediate } from "node:timers"
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Queue from "effect/Queue"
@@ -16,43 +15,43 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import { EngineError } from "./EngineError.ts"
 import type { GenerationEvent, TurnRequest } from "./Generation.ts"
-import type { Constraints } from "./LlamaConstraint.ts"
-import { Stopped } from "./LlamaControl.ts"
-import type { Cancel, Counters, LlamaSequence, Mark } from "./LlamaSequence.ts"
-import { type Detokenize, TurnText } from "./LlamaText.ts"
-import { TokenClock } from "./LlamaThinking.ts"
-import type { ModelSession, Progress } from "./Model.ts"
+import { toEngineError } from "./LlamaFailure.ts"
+import type { Prefixes } from "./LlamaPrefixes.ts"
+import * as Saved from "./LlamaSaved.ts"
+import type { Appending, Cancel, Mark } from "./LlamaSequence.ts"
+import { Speculation, type TurnParts } from "./LlamaTurn.ts"
+import type { Log, ModelSession } from "./Model.ts"
 import type { Segment, Span } from "./Prompt.ts"
 
 /** What a session adds for its owner: coming back over a thread boundary, and a look at its tokens. */
 export interface LlamaSession extends ModelSession {
+  readonly save: NonNullable<ModelSession["save"]>
+  readonly load: NonNullable<ModelSession["load"]>
   /**
    * Back to the boundary at `length`, if that is the present one, the one before an open turn, or the one before the last
    * operation: for a caller that was interrupted and cannot know whether the operation had finished.
    */
   readonly revert: (length: number) => Effect.Effect<void, EngineError>
+  /** The log's last tokens, at most `count`. */
+  readonly last: (count: number) => ReadonlyArray<number>
+  /** Fills an empty session with the log of another, with its boundaries: where each commit and keep ended, ascending. */
+  readonly restore: (
+    tokens: ReadonlyArray<number>,
+    boundaries: ReadonlyArray<number>
+  ) => Effect.Effect<void, EngineError>
   /** Evaluated tokens, and the one that is known but not yet evaluated. */
   readonly snapshot: Effect.Effect<{ readonly kv: ReadonlyArray<number>; readonly pending: ReadonlyArray<number> }>
   /** Ends what runs, then frees the sequence. The session is useless afterwards. */
   readonly close: Effect.Effect<void>
 }
 
-export interface SessionParts {
-  readonly sequence: LlamaSequence
-  readonly counters: Counters
-  readonly detokenize: Detokenize
-  readonly constraints: Constraints
+export interface SessionParts extends TurnParts {
+  /** Of all sessions of the engine. */
+  readonly prefixes: Prefixes
+  /** What a saved session must have been evaluated with. */
+  readonly facts: Saved.Facts
   /** May throw; `first`: the log is empty. */
   readonly tokenize: (segments: ReadonlyArray<Segment>, first: boolean) => ReadonlyArray<number>
-}
-
-type End = GenerationEvent & { readonly _tag: "End" }
-
-export const toEngineError = (cause: unknown): EngineError => {
-  if (cause instanceof EngineError) return cause
-  if (cause instanceof Stopped) return new EngineError({ reason: "lost", message: "The engine was closed." })
-  const said = cause instanceof Error ? cause.message : String(cause)
-  return new EngineError({ reason: "failed", message: `The inference library failed: ${said}.`, cause })
 }
 
 const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })
@@ -64,9 +63,8 @@ class Session implements LlamaSession {
   readonly #owner = Semaphore.makeUnsafe(1)
   /** The boundary before an open turn, while there is one. */
   #open: Mark | undefined
-  /** The boundary before the last finished commit or keep. */
-  #previous: Mark | undefined
-  #boundary = 0
+  /** Every place a commit or keep ended at, and the empty log: ascending, the last one is the present boundary. */
+  readonly #boundaries: Array<Mark> = [{ length: 0, fed: 0 }]
   #running: Cancel | undefined
   #closed = false
 
@@ -82,11 +80,11 @@ class Session implements LlamaSession {
     })
   }
 
-  readonly commit = (segments: ReadonlyArray<Segment>, progress?: Progress): Effect.Effect<Span, EngineError> =>
+  readonly commit: ModelSession["commit"] = (segments, progress, priority) =>
     this.#owner.withPermit(
       Effect.suspend(() =>
         this.#open === undefined
-          ? this.#append(segments, "The prompt", undefined, progress)
+          ? this.#append(segments, "The prompt", undefined, { progress, priority })
           : Effect.fail(badRequest("A turn is open: keep it or roll it back before committing."))
       )
     )
@@ -112,13 +110,95 @@ class Session implements LlamaSession {
     this.#owner.withPermit(
       Effect.suspend(() => {
         if (this.#open !== undefined) return this.#return(this.#open)
-        const previous = this.#previous
-        return this.#boundary !== length && previous?.length === length ? this.#return(previous) : Effect.void
+        const previous = this.#boundaries.at(-2)
+        return this.#boundary.length !== length && previous?.length === length ? this.#return(previous) : Effect.void
       })
     )
 
+  readonly rewind = (length: number): Effect.Effect<void, EngineError> =>
+    this.#owner.withPermit(
+      Effect.suspend(() => {
+        const target = this.#boundaries.findLast((boundary) => boundary.length === length)
+        if (target !== undefined) return this.#return(target)
+        const dropped = this.#open === undefined ? Effect.void : this.#return(this.#open)
+        return Effect.andThen(dropped, Effect.fail(badRequest(`The log has no boundary at token ${length}.`)))
+      })
+    )
+
+  readonly last = (count: number): ReadonlyArray<number> => this.#parts.sequence.last(count)
+
+  readonly restore = (
+    tokens: ReadonlyArray<number>,
+    boundaries: ReadonlyArray<number>
+  ): Effect.Effect<void, EngineError> =>
+    this.#owner.withPermit(
+      Effect.suspend(() => {
+        if (this.#closed) return Effect.fail(badRequest("The session is closed."))
+        const { sequence } = this.#parts
+        const tooLong = sequence.length > 0 ? badRequest("The session is in use.") : sequence.room(tokens.length, "It")
+        if (tooLong !== undefined) return Effect.fail(tooLong)
+        const empty = this.#boundary
+        return interruptible(
+          (cancel) => this.#refill(tokens, boundaries, cancel),
+          () => this.#back(empty)
+        )
+      })
+    )
+
+  async #refill(tokens: ReadonlyArray<number>, boundaries: ReadonlyArray<number>, cancel: Cancel): Promise<void> {
+    this.#running = cancel
+    const { sequence } = this.#parts
+    const empty = this.#boundary
+    try {
+      for (const end of boundaries) {
+        await sequence.mark()
+        await sequence.append(tokens.slice(sequence.length, end), cancel)
+        this.#boundaries.push(sequence.here)
+      }
+    } catch (cause) {
+      await this.#back(empty)
+      throw cause
+    }
+  }
+
+  readonly save = (path: string, label: string): Effect.Effect<number, EngineError> =>
+    this.#alone(async () => {
+      if (this.#open !== undefined) throw badRequest("A turn is open: keep it or roll it back before saving.")
+      if (this.#boundary.length === 0) throw badRequest("There is nothing to save.")
+      return Saved.write(this.#parts.sequence, { path, label, boundaries: this.#boundaries, facts: this.#parts.facts })
+    })
+
+  readonly load = (path: string): Effect.Effect<Log, EngineError> =>
+    this.#alone(async () => {
+      const { facts, sequence } = this.#parts
+      if (sequence.length > 0) throw badRequest("The session is in use.")
+      const saved = await Saved.read(path, facts)
+      const tooLong = sequence.room(saved.tokens.length + saved.pending.length, "The saved session")
+      if (tooLong !== undefined) throw tooLong
+      await Saved.put(sequence, saved)
+      this.#boundaries.splice(0, Number.POSITIVE_INFINITY, ...saved.boundaries)
+      return {
+        label: saved.label,
+        tokens: [...saved.tokens, ...saved.pending],
+        boundaries: saved.boundaries.map(({ length }) => length)
+      }
+    })
+
+  /** Something short that is done or not done. */
+  #alone<A>(run: () => Promise<A>): Effect.Effect<A, EngineError> {
+    const checked = async () => {
+      if (this.#closed) throw badRequest("The session is closed.")
+      return run()
+    }
+    return this.#owner.withPermit(Effect.uninterruptible(Effect.tryPromise({ try: checked, catch: toEngineError })))
+  }
+
   get length(): Effect.Effect<number> {
-    return Effect.sync(() => this.#boundary)
+    return Effect.sync(() => this.#boundary.length)
+  }
+
+  get #boundary(): Mark {
+    return this.#boundaries.at(-1)!
   }
 
   readonly measure = (segments: ReadonlyArray<Segment>): Effect.Effect<number, EngineError> =>
@@ -138,7 +218,7 @@ class Session implements LlamaSession {
     segments: ReadonlyArray<Segment>,
     what: string,
     turn?: Mark,
-    progress?: Progress
+    more: Appending = {}
   ): Effect.Effect<Span, EngineError> {
     const { sequence } = this.#parts
     const run = async (cancel: Cancel): Promise<Span> => {
@@ -149,24 +229,32 @@ class Session implements LlamaSession {
         const tooLong = sequence.room(tokens.length, what)
         if (tooLong !== undefined) throw tooLong
         before ??= await sequence.mark()
-        await sequence.append(tokens, cancel, { progress })
+        if (sequence.length > 0) await sequence.append(tokens, cancel, more)
+        else await this.#begun(tokens, cancel, more)
       } catch (cause) {
         if (before !== undefined) await this.#back(before)
         throw cause
       }
       this.#open = undefined
-      this.#previous = before
-      this.#boundary = sequence.length
+      this.#boundaries.push(sequence.here)
       return { start: before.length, end: sequence.length }
     }
-    return interruptible(run, () => (this.#previous === undefined ? Promise.resolve() : this.#back(this.#previous)))
+    return interruptible(run, () => this.#back(this.#boundaries.at(-2)!))
+  }
+
+  /** The first prompt of a session: other sessions may have begun the same way. */
+  async #begun(tokens: ReadonlyArray<number>, cancel: Cancel, more: Appending): Promise<void> {
+    const { prefixes, sequence } = this.#parts
+    const reused = await prefixes.into(sequence, tokens)
+    const started = performance.now()
+    await sequence.append(tokens.slice(reused), cancel, more)
+    if (reused < tokens.length - 1) await prefixes.offer(sequence, performance.now() - started)
   }
 
   async #back(mark: Mark): Promise<void> {
     this.#open = undefined
-    this.#previous = undefined
     await this.#parts.sequence.rollback(mark)
-    this.#boundary = mark.length
+    while (this.#boundary.length > mark.length) this.#boundaries.pop()
   }
 
   #return(mark: Mark): Effect.Effect<void, EngineError> {
@@ -224,105 +312,6 @@ class Session implements LlamaSession {
     const tooLong = sequence.room(tokens.length + request.maxTokens, "The turn")
     if (tooLong !== undefined) throw tooLong
     return tokens
-  }
-}
-
-/** One turn while it runs: tells its events to a queue. */
-class Speculation {
-  readonly cancel: Cancel = { cancelled: false }
-  /** The boundary before the turn, once it has begun. */
-  before: Mark | undefined
-  readonly #parts: SessionParts
-  readonly #request: TurnRequest
-  readonly #events: Queue.Queue<GenerationEvent, EngineError | Cause.Done>
-  #outbox: Array<GenerationEvent> = []
-
-  constructor(
-    parts: SessionParts,
-    request: TurnRequest,
-    events: Queue.Queue<GenerationEvent, EngineError | Cause.Done>
-  ) {
-    this.#parts = parts
-    this.#request = request
-    this.#events = events
-  }
-
-  /** Ends the queue and returns the turn's end, or fails the queue and returns nothing. Never rejects. */
-  async run(opening: ReadonlyArray<number>): Promise<End | undefined> {
-    try {
-      this.before = await this.#parts.sequence.mark()
-      const end = await this.#generate(opening, this.before)
-      this.#deliver()
-      Queue.endUnsafe(this.#events)
-      return end
-    } catch (cause) {
-      let failure = cause
-      if (this.before !== undefined)
-        await this.#parts.sequence.rollback(this.before).catch((worse) => {
-          failure = worse
-        })
-      Queue.failCauseUnsafe(this.#events, Cause.fail(toEngineError(failure)))
-      return undefined
-    }
-  }
-
-  /**
-   * Events wait for two turns of the loop: by then the next evaluation runs on its own thread, and telling a reader about
-   * the last one costs no time of the model's.
-   */
-  #tell(event: GenerationEvent): void {
-    this.#outbox.push(event)
-    if (this.#outbox.length === 1) setImmediate(() => setImmediate(() => this.#deliver()))
-  }
-
-  #deliver(): void {
-    Queue.offerAllUnsafe(this.#events, this.#outbox)
-    this.#outbox = []
-  }
-
-  async #generate(opening: ReadonlyArray<number>, before: Mark): Promise<End> {
-    const { constraints, counters, detokenize, sequence } = this.#parts
-    const request = this.#request
-    counters.turns++
-    const started = performance.now()
-    let decoding = started
-    let outputTokens = 0
-    // everything known and not yet in the cache is evaluated before the first new token
-    const total = before.length - before.fed + opening.length
-    const prefilled = (done: number) => this.#tell({ _tag: "Prefill", done, total })
-    await sequence.append(opening, this.cancel, { generates: true, progress: prefilled })
-    const constraint = request.grammar === undefined ? undefined : constraints.make(request.grammar, sequence.last(16))
-    const thinking =
-      request.thinking === undefined
-        ? undefined
-        : new TokenClock(request.thinking, constraints.parts, sequence.last(16))
-    const text = new TurnText(detokenize, request.stops, sequence.last(4), (piece, tokens) => {
-      this.#tell({ _tag: "Piece", text: piece, tokens })
-    })
-    let reason = await sequence.generate(
-      request.sampling,
-      request.maxTokens,
-      this.cancel,
-      (token) => {
-        if (outputTokens++ === 0) {
-          decoding = performance.now()
-          prefilled(total)
-        }
-        return text.push(token)
-      },
-      constraint,
-      thinking
-    )
-    if (text.end()) reason = "stop"
-    const ended = performance.now()
-    if (outputTokens === 0) decoding = ended
-    const usage = {
-      prefillTokens: total,
-      outputTokens,
-      prefillMillis: decoding - started,
-      decodeMillis: ended - decoding
-    }
-    return { _tag: "End", reason, usage, ...(thinking?.closed === undefined ? {} : { thinkClosed: thinking.closed }) }
   }
 }
 

@@ -27,9 +27,11 @@ const sizeOf = (segments: ReadonlyArray<Segment>): number =>
 const session = (peer: Peer): ModelSession => {
   let length = 0
   let turn: number | undefined
+  let boundaries = [0]
   const grow = (by: number) => {
     const start = length
     length += by
+    boundaries.push(length)
     return { start, end: length }
   }
   return {
@@ -61,6 +63,18 @@ const session = (peer: Peer): ModelSession => {
     rollback: Effect.sync(() => {
       turn = undefined
     }),
+    rewind: (to) =>
+      Effect.suspend(() => {
+        turn = undefined
+        if (!boundaries.includes(to)) {
+          return Effect.fail(
+            new EngineError({ reason: "bad_request", message: `the log has no boundary at token ${to}` })
+          )
+        }
+        boundaries = boundaries.filter((boundary) => boundary <= to)
+        length = to
+        return Effect.void
+      }),
     length: Effect.sync(() => length),
     measure: (segments) => Effect.succeed(sizeOf(segments))
   }

@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { EngineError, type EngineReason } from "./EngineError.ts"
 import type { EndReason, GenerationEvent, TurnRequest } from "./Generation.ts"
-import { Model, type ModelIdentity, type ModelSession } from "./Model.ts"
+import { Model, type ModelIdentity, type ModelSession, type Recovery } from "./Model.ts"
 import type { Segment, Span } from "./Prompt.ts"
 import { type Scene, withBudget } from "./ScriptedThinking.ts"
 
@@ -96,6 +96,9 @@ class ScriptedSession {
   readonly #next: () => ScriptedTurn | undefined
   readonly #capacity: number
   readonly #log: Array<string> = []
+  /** Texts in the log at each boundary, by its length. */
+  readonly #boundaries = new Map<number, number>([[0, 0]])
+  readonly #recoveries: Array<Recovery> = []
   #length = 0
   #turn: Turn | undefined
 
@@ -111,6 +114,7 @@ class ScriptedSession {
     const start = this.#length
     for (const segment of texts) this.#log.push(segment.text)
     this.#length += tokens
+    this.#boundaries.set(this.#length, this.#log.length)
     return { start, end: this.#length }
   }
 
@@ -154,11 +158,18 @@ class ScriptedSession {
       return play(scripted, shown, { _tag: "End", reason: end, usage, ...closed }).pipe(
         Stream.onExit((exit) =>
           Effect.sync(() => {
-            if (Exit.isFailure(exit)) this.#turn = undefined
+            if (Exit.isSuccess(exit)) return
+            this.#turn = undefined
+            if (scripted.fault?.kind === "restarted" && !Exit.hasInterrupts(exit)) this.#comeBack()
           })
         )
       )
     })
+
+  /** A script dies only in words: what is left of it is where it was. */
+  #comeBack(): void {
+    this.#recoveries.push({ cause: "crashed", restarts: this.#recoveries.length + 1, tokens: this.#length })
+  }
 
   readonly keep = (closing: ReadonlyArray<Segment>): Effect.Effect<Span, EngineError> =>
     Effect.suspend(() => {
@@ -174,11 +185,24 @@ class ScriptedSession {
     this.#turn = undefined
   })
 
+  readonly rewind = (length: number): Effect.Effect<void, EngineError> =>
+    Effect.suspend(() => {
+      this.#turn = undefined
+      const texts = this.#boundaries.get(length)
+      if (texts === undefined) return Effect.fail(badRequest(`the log has no boundary at token ${length}`))
+      for (const later of this.#boundaries.keys()) if (later > length) this.#boundaries.delete(later)
+      this.#log.length = texts
+      this.#length = length
+      return Effect.void
+    })
+
   readonly session = (): ModelSession => ({
     commit: this.commit,
     turn: this.turn,
     keep: this.keep,
     rollback: this.rollback,
+    rewind: this.rewind,
+    recoveries: () => this.#recoveries,
     length: Effect.sync(() => this.#length),
     measure: (segments) => Effect.succeed(sizeOf(segments))
   })

@@ -33,6 +33,13 @@ export const valueGrammar = (
   return { notCarried, grammar: { openers: [], rules: rules.text, marks: {}, closer: "", bracket: "{", start } }
 }
 
+/** One of a few words. */
+export const wordsGrammar = (words: ReadonlyArray<string>): CallGrammar => {
+  const rules = new Rules()
+  const root = rules.add(words.map(literal).join(" | "))
+  return { openers: [], rules: rules.text, marks: {}, closer: "", start: { root, toEnd: true } }
+}
+
 const maps = new Set(["properties", "patternProperties", "$defs", "definitions"])
 const places = new Set(["items", "additionalProperties", "additionalItems"])
 const lists = new Set(["anyOf", "oneOf", "allOf", "prefixItems"])

@@ -1,6 +1,6 @@
 /**
  * What the inference actor and its thread say to each other: typed requests, streamed replies, typed failures. Nothing in
- * it depends on threads, so the same protocol can run over a child process. One model per connection.
+ * it depends on threads: the same protocol runs over a thread's port and a child process's channel. One model per connection.
  */
 
 import * as Rpc from "effect/rpc/Rpc"
@@ -23,8 +23,10 @@ export const Options = Schema.Struct({
   threads: Schema.optionalKey(Count),
   gpu: Schema.optionalKey(Schema.Literals(["auto", "metal", "cuda", "vulkan", false])),
   chunkTokens: Schema.optionalKey(Count),
+  memoryBytes: Schema.optionalKey(Schema.Finite),
   stallSeconds: Schema.optionalKey(Schema.Finite),
   verify: Schema.optionalKey(Schema.Boolean),
+  reuse: Schema.optionalKey(Schema.Literals(["measured", "always", "never"])),
   flashAttention: Schema.optionalKey(Schema.Union([Schema.Literal("auto"), Schema.Boolean])),
   cacheType: Schema.optionalKey(Schema.Literals(["f16", "q8_0", "q4_0"])),
   lora: Schema.optionalKey(
@@ -42,7 +44,7 @@ const EmbeddingOptions = Schema.Struct({
 
 /** `ModelIdentity`. */
 const Identity = Schema.Struct({
-  engine: Schema.Literals(["llama", "scripted", "language-model"]),
+  engine: Schema.Literals(["llama", "scripted", "language-model", "openai"]),
   name: Schema.String,
   contextTokens: Count,
   template: Schema.optionalKey(Schema.String),
@@ -78,6 +80,8 @@ const Grammar = Schema.Struct({
   reasoning: Schema.optionalKey(Schema.Struct({ open: Schema.String, close: Schema.String, opened: Schema.Boolean }))
 })
 
+const PrioritySchema = Schema.Literals([1, 2, 3, 4, 5])
+
 /** `TurnRequest`. */
 const Request = Schema.Struct({
   maxTokens: Count,
@@ -88,7 +92,9 @@ const Request = Schema.Struct({
     seed: Schema.Finite
   }),
   stops: Schema.Array(Schema.String),
+  ends: Schema.optionalKey(Schema.Array(Schema.String)),
   grammar: Schema.optionalKey(Grammar),
+  priority: Schema.optionalKey(PrioritySchema),
   thinking: Schema.optionalKey(
     Schema.Struct({
       open: Schema.String,
@@ -119,10 +125,14 @@ const Event = Schema.Union([
   })
 ])
 
+/** Where the log has grown, and the tokens it has grown by: whoever keeps them can fill another session with them. */
+const Grown = Schema.Struct({ span: SpanSchema, tokens: Tokens })
+export type Grown = typeof Grown.Type
+
 /** The last one says what was committed. */
 const CommitEvent = Schema.Union([
   Schema.Struct({ _tag: Schema.tag("Prefill"), done: Count, total: Count }),
-  Schema.Struct({ _tag: Schema.tag("Committed"), span: SpanSchema })
+  Schema.Struct({ _tag: Schema.tag("Committed"), ...Grown.fields })
 ])
 export type CommitEvent = typeof CommitEvent.Type
 
@@ -134,18 +144,22 @@ const OpenEvent = Schema.Union([
 export type OpenEvent = typeof OpenEvent.Type
 
 /** Counts since the model was opened. */
-export const Stats = Schema.Struct({ evaluatedTokens: Count, erasedTokens: Count, turns: Count })
+export const Stats = Schema.Struct({ evaluatedTokens: Count, reusedTokens: Count, erasedTokens: Count, turns: Count })
 export type Stats = typeof Stats.Type
 
 /** Cache and pending token of a session, for verification. */
 export const Snapshot = Schema.Struct({ kv: Tokens, pending: Tokens })
 export type Snapshot = typeof Snapshot.Type
 
+/** `Log`. */
+const LogSchema = Schema.Struct({ label: Schema.String, tokens: Tokens, boundaries: Schema.Array(Count) })
+
 const error = EngineError
 
 /**
- * The protocol. `Revert` is `LlamaSession.revert`: what a caller sends after it was interrupted. A model is opened for turns
- * (`Open`) or for vectors (`EmbedOpen`, then only `Embed`).
+ * The protocol. `Revert` is `LlamaSession.revert`: what a caller sends after it was interrupted; `Restore` fills a new session
+ * with the log of one that died with its engine. A model is opened for turns (`Open`) or for vectors (`EmbedOpen`, then only
+ * `Embed`).
  */
 export const Wire = RpcGroup.make(
   Rpc.make("Open", { payload: Options, success: OpenEvent, error, stream: true }),
@@ -153,15 +167,24 @@ export const Wire = RpcGroup.make(
   Rpc.make("Stats", { success: Stats, error }),
   Rpc.make("SessionOpen", { success: Count, error }),
   Rpc.make("SessionClose", { payload: session, error }),
-  Rpc.make("Commit", { payload: { ...session, segments: Segments }, success: CommitEvent, error, stream: true }),
+  Rpc.make("Restore", { payload: { ...session, tokens: Tokens, boundaries: Schema.Array(Count) }, error }),
+  Rpc.make("Commit", {
+    payload: { ...session, segments: Segments, priority: Schema.optionalKey(PrioritySchema) },
+    success: CommitEvent,
+    error,
+    stream: true
+  }),
   Rpc.make("Turn", {
     payload: { ...session, opening: Segments, request: Request },
     success: Event,
     error,
     stream: true
   }),
-  Rpc.make("Keep", { payload: { ...session, closing: Segments }, success: SpanSchema, error }),
+  Rpc.make("Keep", { payload: { ...session, closing: Segments }, success: Grown, error }),
   Rpc.make("Rollback", { payload: session, error }),
+  Rpc.make("Rewind", { payload: { ...session, length: Count }, error }),
+  Rpc.make("Save", { payload: { ...session, path: Schema.String, label: Schema.String }, success: Count, error }),
+  Rpc.make("Load", { payload: { ...session, path: Schema.String }, success: LogSchema, error }),
   Rpc.make("Revert", { payload: { ...session, length: Count }, error }),
   Rpc.make("Measure", { payload: { ...session, segments: Segments }, success: Count, error }),
   Rpc.make("Length", { payload: session, success: Count, error }),

@@ -1,10 +1,10 @@
 /**
- * The inference thread: serves one model over `Wire` to the thread that started it, and ends when told to. It never ends
- * while native code runs, also not after a fault: see `LlamaControl.ts`.
+ * The inference thread, or process: serves one model over `Wire` to whoever started it, and ends when told to. It never ends
+ * while native code runs, also not after a fault: see `LlamaControl.ts`. A process ends with the program that started it.
  */
 
 import { setImmediate } from "node:timers"
-import { workerData } from "node:worker_threads"
+import { isMainThread, Worker, workerData } from "node:worker_threads"
 import * as NodeWorkerRunner from "@effect/platform-node/NodeWorkerRunner"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -19,7 +19,8 @@ import { accuse } from "./LlamaFaults.ts"
 import { type LlamaEngine, type LlamaOptions, load } from "./LlamaModel.ts"
 import type { LlamaSession } from "./LlamaSession.ts"
 import type { ModelIdentity } from "./Model.ts"
-import { type CommitEvent, type OpenEvent, Wire } from "./Wire.ts"
+import type { Span } from "./Prompt.ts"
+import { type CommitEvent, type Grown, type OpenEvent, Wire } from "./Wire.ts"
 
 const buffer = (workerData as { readonly control?: SharedArrayBuffer } | null)?.control ?? makeBuffer()
 const control = makeControl(buffer)
@@ -97,24 +98,33 @@ const handlers = Effect.gen(function* () {
         sessions.delete(id)
         return found === undefined ? Effect.void : Scope.close(found.scope, Exit.void)
       }),
-    Commit: ({ segments, session }) =>
+    Commit: ({ priority, segments, session }) =>
       telling<CommitEvent>((tell) =>
         Effect.gen(function* () {
           const found = yield* find(session)
-          const span = yield* found.commit(segments, (done, total) => tell({ _tag: "Prefill", done, total }))
-          return { _tag: "Committed", span }
+          const told = (done: number, total: number) => tell({ _tag: "Prefill", done, total })
+          const span = yield* found.commit(segments, told, priority)
+          return { _tag: "Committed", ...grown(found, span) }
         })
       ),
     Turn: ({ opening, request, session }) =>
       Stream.unwrap(Effect.map(find(session), (found) => found.turn(opening, request))),
-    Keep: ({ closing, session }) => Effect.flatMap(find(session), (found) => found.keep(closing)),
+    Keep: ({ closing, session }) =>
+      Effect.flatMap(find(session), (found) => Effect.map(found.keep(closing), (span) => grown(found, span))),
+    Restore: ({ boundaries, session, tokens }) =>
+      Effect.flatMap(find(session), (found) => found.restore(tokens, boundaries)),
     Rollback: ({ session }) => Effect.flatMap(find(session), (found) => found.rollback),
+    Rewind: ({ length, session }) => Effect.flatMap(find(session), (found) => found.rewind(length)),
+    Save: ({ label, path, session }) => Effect.flatMap(find(session), (found) => found.save(path, label)),
+    Load: ({ path, session }) => Effect.flatMap(find(session), (found) => found.load(path)),
     Revert: ({ length, session }) => Effect.flatMap(find(session), (found) => found.revert(length)),
     Measure: ({ segments, session }) => Effect.flatMap(find(session), (found) => found.measure(segments)),
     Length: ({ session }) => Effect.flatMap(find(session), (found) => found.length),
     Snapshot: ({ session }) => Effect.flatMap(find(session), (found) => found.snapshot)
   })
 })
+
+const grown = (session: LlamaSession, span: Span): Grown => ({ span, tokens: session.last(span.end - span.start) })
 
 /** Work that says how far it is, and last what it came to. Whoever stops listening interrupts it. */
 const telling = <A>(work: (tell: (event: A) => void) => Effect.Effect<A, EngineError>): Stream.Stream<A, EngineError> =>
@@ -161,7 +171,7 @@ const fault = (cause: unknown): void => {
   control.stop()
   setImmediate(() => {
     const said = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
-    process.stderr.write(`inference thread: ${said}\n`)
+    process.stderr.write(`inference: ${said}\n`)
     void ended(10_000).then(() => process.exit(1))
   })
 }
@@ -174,4 +184,27 @@ process.on("unhandledRejection", (cause) => {
   if (!accuse(cause)) fault(cause)
 })
 
-Effect.runFork(serve.pipe(Effect.provide(NodeWorkerRunner.layer), Effect.ensuring(Effect.sync(() => control.stop()))))
+const serving = Effect.runFork(
+  serve.pipe(Effect.provide(NodeWorkerRunner.layer), Effect.ensuring(Effect.sync(() => control.stop())))
+)
+
+/** What a process that was told to end, or whose program is gone, gets for closing what it has open. */
+const closeMillis = 2_000
+
+/** Ends this process when its program does, also where its own loop is blocked: then a thread that only looks for that does. */
+const endWith = (parent: number): void => {
+  const look = `let gone = 0
+setInterval(() => {
+  if (process.ppid !== ${parent} && ++gone > 10) process.kill(process.pid, "SIGKILL")
+}, 500)`
+  new Worker(look, { eval: true }).unref()
+  process.on("disconnect", () => {
+    control.stop()
+    serving.interruptUnsafe()
+  })
+  serving.addObserver(() => {
+    void ended(closeMillis).then(() => (waitIdle(buffer, 0) ? process.exit(0) : process.kill(process.pid, "SIGKILL")))
+  })
+}
+// Whoever forks names itself: by the time it is asked for, the parent of an orphan is another.
+if (isMainThread) endWith(Number(process.argv[2]))

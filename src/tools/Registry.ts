@@ -126,15 +126,16 @@ export const make = (tools: ReadonlyArray<RegisteredTool>): Effect.Effect<Regist
     if (byName.has(tool.name)) return refuse(tool.name, "there are two tools of this name")
     byName.set(tool.name, tool)
   }
-  return Effect.succeed(
-    Object.freeze({
-      tools: Object.freeze([...tools]),
-      specs: Object.freeze(tools.map((tool) => tool.spec)),
-      get: (name: string) => byName.get(name),
-      hash: sha256(tools.map((tool) => tool.hash).join("\n"))
-    })
-  )
+  return Effect.succeed(sealed(tools, byName))
 }
+
+const sealed = (tools: ReadonlyArray<RegisteredTool>, byName: ReadonlyMap<string, RegisteredTool>): Registry =>
+  Object.freeze({
+    tools: Object.freeze([...tools]),
+    specs: Object.freeze(tools.map((tool) => tool.spec)),
+    get: (name: string) => byName.get(name),
+    hash: sha256(tools.map((tool) => tool.hash).join("\n"))
+  })
 
 /** A tool whose schema arrives as JSON: from a file, from a server, from another program. */
 export interface DynamicTool {
@@ -346,3 +347,6 @@ const known = (
   }
   return Effect.succeed(wanted)
 }
+
+/** No tools at all. */
+export const none: Registry = sealed([], new Map())

@@ -92,6 +92,11 @@ describe("a run on the screen", () => {
     for (const line of lines) assert.isAtMost([...line].length, 60)
   })
 
+  it("says how much left a context that was full", () => {
+    const text = shown({ _tag: "Compacted", exchanges: 2, removed: 5, before: 900, after: 300 })
+    assert.include(text, "(the context was full: 2 old exchanges left it)")
+  })
+
   it("takes back what turned out not to be an answer", () => {
     const text = shown({ _tag: "Text", turn: 0, text: "half" }, { _tag: "Retracted", turn: 0, reason: "rolled_back" })
     assert.strictEqual(text, "  half\n  (not an answer: rolled back)\n")

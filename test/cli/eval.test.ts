@@ -283,6 +283,31 @@ describe("writ report", () => {
     })
   )
 
+  it.live("of different suites it compares what is called the same, says so, and keeps the gate shut", () =>
+    Effect.gen(function* () {
+      const root = yield* evaluated
+      const other = { ...reportAt(root, "new"), suite: "another", run_id: "renamed" }
+      writeFileSync(join(root, "evals/reports/renamed.json"), Report.emit(other))
+      const compared = yield* report(root, "old", "renamed")
+      assert.deepStrictEqual([compared.code, /of different suites/.test(compared.err)], [0, true])
+      const gate = yield* report(root, "old", "renamed", "--gate")
+      assert.deepStrictEqual([gate.code, /gate is shut: the reports are of different suites/.test(gate.err)], [3, true])
+    })
+  )
+
+  it.live("prints no character with --json that acts on a terminal", () =>
+    Effect.gen(function* () {
+      const root = yield* evaluated
+      const evil = { ...reportAt(root, "old"), suite: "a\u009b2J\u202eb", run_id: "evil" }
+      writeFileSync(join(root, "evals/reports/evil.json"), Report.emit(evil))
+      for (const args of [["evil"], ["evil", "evil"], ["evil", "evil", "--repeats"]]) {
+        const { code, out } = yield* report(root, ...args, "--json")
+        assert.deepStrictEqual([code, /[\u009b\u202e]/.test(out)], [0, false], args.join(" "))
+        assert.include(JSON.stringify(JSON.parse(out)), "a\u009b2J\u202eb")
+      }
+    })
+  )
+
   it.live("takes repeated runs together, and sides of them apart", () =>
     Effect.gen(function* () {
       const root = yield* evaluated
@@ -329,6 +354,8 @@ describe("writ report", () => {
       yield* evaluate(root, "t", "--over", "new", "--id", "other")
       const apart = yield* report(root, "old", "other")
       assert.deepStrictEqual([apart.code, /no assertion in common/.test(apart.err)], [2, true])
+      const mixed = yield* report(root, "old", "other", "--repeats")
+      assert.deepStrictEqual([mixed.code, /repeated runs are of one suite/.test(mixed.err)], [2, true])
     })
   )
 })

@@ -1,5 +1,14 @@
 /** `writ run` with conversation files: scripts, directories, exit codes, and what a second run does. */
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
 import { basename, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -13,7 +22,7 @@ import type { Conversation, Message } from "../../src/effects/conversation/Conve
 import * as ConversationText from "../../src/effects/conversation/ConversationText.ts"
 import { validateFile } from "../../src/effects/trace/TraceValidator.ts"
 import * as Wiring from "../../src/effects/Wiring.ts"
-import { directory, invoke, writ } from "../kit/cli.ts"
+import { directory, invoke, unprivileged, writ } from "../kit/cli.ts"
 import { addTool, blank, conversation, declared, shape, user } from "../kit/fillings.ts"
 import { call } from "../kit/script.ts"
 import * as TestTools from "../kit/tools.ts"
@@ -330,7 +339,37 @@ describe("writ run FILE", () => {
   )
 })
 
+describe("writ run FILE that no run can put before a model", () => {
+  it.effect("is named once, as it was named on the command line", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const file = write(
+        join(cwd, "a.yaml"),
+        conversation([addTool], task, {
+          role: "tool",
+          content: [{ type: "tool_result", tool_use_id: "c", content: "" }]
+        })
+      )
+      const { code, screen } = yield* run(cwd, file, "--script", script(join(cwd, "s.json"), answers))
+      assert.strictEqual(code, 2)
+      assert.include(screen, "a.yaml  message 1: it answers no calls")
+    })
+  )
+})
+
 describe("writ run DIR", () => {
+  it.effect("a directory that may not be read is a mistake of the command line", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      chmodSync(cwd, 0o777)
+      const closed = join(cwd, "closed")
+      mkdirSync(closed, { mode: 0o000 })
+      const { code, err } = yield* unprivileged(run(cwd, closed))
+      assert.strictEqual(code, 2, err)
+      assert.include(err, "it cannot be read: EACCES")
+    })
+  )
+
   it.effect(
     "fills all of it, each file with the script of its name; what is wrong with one does not stop the others",
     () =>

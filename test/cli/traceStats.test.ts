@@ -1,8 +1,8 @@
-import { mkdirSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { directory, invoke } from "../kit/cli.ts"
+import { directory, invoke, unprivileged } from "../kit/cli.ts"
 import { emberText } from "../kit/records.ts"
 import { good } from "../kit/traces.ts"
 
@@ -67,6 +67,31 @@ describe("writ trace stats", () => {
       assert.lengthOf(rest, 3)
       assert.include(first, `"'=1+1,""x"""`)
     })
+  )
+
+  it.effect("shows in CSV what would act on a terminal, and keeps a run on one line", () =>
+    Effect.gen(function* () {
+      const path = yield* directory
+      const text = (yield* good["one tool"]).replace('"name":"script"', '"name":"a\\u001b]0;b\\u0007\\nc"')
+      writeFileSync(join(path, "trace.jsonl"), text)
+      const { out } = yield* stats("--csv", path)
+      assert.lengthOf(out.split(/\r?\n/), 2)
+      assert.include(out, ",a\\u001b]0;b\\u0007\\nc,")
+    })
+  )
+
+  it.effect(
+    "ends with 2 where a part of the directory cannot be read, since its numbers would not be those of all runs",
+    () =>
+      Effect.gen(function* () {
+        const path = yield* runs
+        chmodSync(path, 0o755)
+        const closed = join(path, "closed")
+        mkdirSync(closed, { mode: 0o000 })
+        const { code, err } = yield* unprivileged(stats(path))
+        assert.strictEqual(code, 2)
+        assert.match(err, /it cannot be read whole: EACCES/)
+      })
   )
 
   it.effect("ends with 2 where there is nothing to count", () =>

@@ -6,6 +6,7 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Agent from "../../src/effects/Agent.ts"
 import type { AgentEvent } from "../../src/effects/AgentEvent.ts"
+import { streamAll } from "../../src/effects/Phases.ts"
 import { Approval, allowAll } from "../../src/effects/Policy.ts"
 import { layerScripted, MemoryTraces, ScriptedSessions } from "../../src/testing.ts"
 import { call, calls, shape, types } from "../kit/script.ts"
@@ -50,7 +51,9 @@ describe("Agent.stream", () => {
     "tells text, reasoning, calls, results and states as they happen, and a retraction of what was no answer",
     () =>
       Effect.gen(function* () {
-        const events = yield* Stream.runCollect(Agent.stream({ task: "t", tools: yield* tools, codec: "qwen3" }))
+        const events = yield* Stream.runCollect(
+          Agent.stream({ task: "t", tools: yield* tools, codec: "qwen3", phases: streamAll })
+        )
         assert.deepStrictEqual(story(events), [
           "RunStarted",
           "StateEntered",
@@ -112,7 +115,7 @@ describe("Agent.stream", () => {
 
   it.effect("tells what became of a turn that was rolled back: its text is taken back", () =>
     Effect.gen(function* () {
-      const events = yield* Stream.runCollect(Agent.stream({ task: "t", tools: yield* tools }))
+      const events = yield* Stream.runCollect(Agent.stream({ task: "t", tools: yield* tools, phases: streamAll }))
       assert.deepStrictEqual(story(events).slice(-3), ["Text:Hel", "Retracted", "Finished"])
       assert.deepInclude(events.at(-2), { reason: "rolled_back" })
     }).pipe(Effect.provide(layerScripted({ turns: [{ text: ["Hel", "lo"], fault: { before: 1, kind: "lost" } }] })))

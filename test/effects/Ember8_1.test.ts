@@ -10,6 +10,7 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as ArtifactStore from "../../src/actors/ArtifactStore.ts"
 import * as Agent from "../../src/effects/Agent.ts"
+import { streamAll } from "../../src/effects/Phases.ts"
 import { resume } from "../../src/effects/Resume.ts"
 import { readLine, type TraceRecord } from "../../src/effects/trace/TraceReader.ts"
 import { layerScripted } from "../../src/testing.ts"
@@ -205,7 +206,7 @@ describe("8.1 the loop and its commits", () => {
   it.effect("12: a host sees tokens and events while they happen", () =>
     Effect.gen(function* () {
       const { registry } = yield* TestTools.make()
-      const handle = yield* Agent.start({ task: "t", tools: registry })
+      const handle = yield* Agent.start({ task: "t", tools: registry, phases: streamAll })
       yield* TestClock.adjust(100)
       const seen = yield* Stream.runCollect(Stream.takeUntil(handle.events, (event) => event._tag === "Text"))
       assert.deepInclude(seen.at(-1), { _tag: "Text", text: "He" })

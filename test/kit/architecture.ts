@@ -61,17 +61,23 @@ export const noCycles: Rule = (files) => {
   return found
 }
 
-const threads = /^src\/(?:actors\/Inference|engine\/Wire|engine\/worker|tools\/worker|tools\/workerProcess)\.ts$/
+const threads =
+  /^src\/(?:actors\/Inference[A-Za-z]*|engine\/Wire|engine\/worker|tools\/worker|tools\/workerProcess)\.ts$/
 
 /** The first pattern that fits a package decides where it may be imported. */
 const reserved: ReadonlyArray<readonly [name: RegExp, where: RegExp]> = [
   [/^piscina$/, /^src\/actors\/ToolPool\.ts$/],
   [/^re2js$/, /^src\/actors\/Redaction\.ts$/],
   [/^@effect\/sql-pg(?:\/|$)|^effect\/sql(?:\/|$)/, /^src\/actors\/EffectLedgerPostgres[A-Za-z]*\.ts$/],
+  // Who listens for others is one file, with all limits on what they may do there.
+  [/^@effect\/platform-node\/NodeHttpServer$/, /^src\/effects\/serve\/HttpListener\.ts$/],
+  [/^node:http$/, /^src\/(?:effects\/serve\/HttpListener|tools\/web\/[A-Za-z]+)\.ts$/],
   // What reaches a network or reads what came from one, for tools: loaded when a web tool is called.
   [/^(?:html-to-text|htmlparser2|(?:node:)?(?:https?|dns|tls)(?:\/.*)?)$/, /^src\/tools\/web\/[A-Za-z]+\.ts$/],
   [/^node-llama-cpp$/, /^src\/engine\/Llama[A-Za-z]*\.ts$/],
   [/^(?:node:)?worker_threads$|^effect\/(?:workers|rpc)(?:\/|$)|^@effect\/platform-node\/NodeWorker/, threads],
+  // Who starts a process owns it to its end; tools start theirs as effects, through `effect/process`.
+  [/^(?:node:)?child_process$/, /^src\/actors\/(?:InferenceProcess|ToolPoolProcess)\.ts$/],
   [/^effect\/cli(?:\/|$)/, /^src\/cli(?:\/.*)?\.ts$/],
   [/^@effect\/platform-node\//, /^src\/(?:effects\/Wiring|cli|engine\/worker)\.ts$/],
   [/^effect\/ai\/McpClient(?:Error)?$/, /^src\/actors\/Mcp[A-Za-z]*\.ts$/],

@@ -90,6 +90,16 @@ export const newestTrace = (cwd: string): ReadonlyArray<Line> => {
   return lines(text.slice(0, text.lastIndexOf("\n") + 1))
 }
 
+/** As somebody whom permissions hold back: the superuser may read everything. */
+export const unprivileged = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  process.getuid?.() !== 0
+    ? effect
+    : Effect.acquireUseRelease(
+        Effect.sync(() => process.seteuid!(65534)),
+        () => effect,
+        () => Effect.sync(() => process.seteuid!(0))
+      )
+
 /** Runs the command in this process, with these variables and no others. */
 export const invoke = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) =>
   Effect.gen(function* () {

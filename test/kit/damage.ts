@@ -145,6 +145,16 @@ const context: ReadonlyArray<Damage> = [
   edit("T12", "final answer", "a first span that is not where the run started", (lines) => {
     data(lines, "run_started")["committed_len"] = 3
   }),
+  edit("T12", "resumed in generation", "messages that come back with a gap between them", (lines) => {
+    data(lines, "run_resumed")["spans"][1][0] += 1
+  }),
+  edit("T12", "resumed in generation", "messages that come back and end before the history does", (lines) => {
+    data(lines, "run_resumed")["spans"].pop()
+  }),
+  edit("T12", "resumed in generation", "a kept state that held nothing", (lines) => {
+    data(lines, "run_resumed")["spans"] = []
+    data(lines, "run_resumed")["kept_state"] = "loaded"
+  }),
   edit("T13", "one tool", "a span nobody names", (lines) => drop(lines, "message_committed", 1)),
   edit("T13", "one tool", "a span in another step than its message", (lines) => {
     event(lines, "session_state_changed", 1).step = "run"
@@ -235,6 +245,81 @@ const turns: ReadonlyArray<Damage> = [
   })
 ]
 
-export const damages: ReadonlyArray<Damage> = [...envelope, ...fields, ...frame, ...context, ...turns]
+const compacted = "a session's third task, compacted"
+
+const compactions: ReadonlyArray<Damage> = [
+  edit("T65", compacted, "a compaction in a run that refuses", (lines) => {
+    data(lines, "provenance")["context"]["on_full"] = "refuse"
+  }),
+  edit("T65", compacted, "a compaction although there was room", (lines) => {
+    data(lines, "context_compacted")["needed"] = 1
+  }),
+  edit("T65", compacted, "a compaction of a context that was longer", (lines) => {
+    data(lines, "context_compacted")["before"] += 1
+  }),
+  edit("T66", compacted, "a compaction that begins inside of the tools", (lines) => {
+    data(lines, "context_compacted")["dropped"][0] -= 1
+  }),
+  edit("T66", `${compacted} in its turn`, "a compaction that takes part of the task along", (lines) => {
+    data(lines, "context_compacted")["dropped"][1] = data(lines, "session_state_changed")["span"][0] + 1
+  }),
+  edit("T66", compacted, "more removed at once than ever", (lines) => {
+    data(lines, "context_compacted")["removed"] = 0
+  }),
+  edit("T67", compacted, "a message that came back elsewhere", (lines) => {
+    data(lines, "context_compacted")["kept"][0][1] -= 1
+  }),
+  edit("T67", compacted, "a message less than came back", (lines) => {
+    data(lines, "context_compacted")["kept"].pop()
+  }),
+  edit("T67", compacted, "a turn before everything is back", (lines) => {
+    data(lines, "context_compacted", -1)["left"] = 1
+  }),
+  edit("T67", compacted, "a compaction before everything is back", (lines) => {
+    data(lines, "context_compacted")["left"] = 1
+  })
+]
+
+const restarted = "engine opened again"
+
+const restarts: ReadonlyArray<Damage> = [
+  edit("T70", restarted, "a restart that was there before", (lines) => {
+    data(lines, "engine_restarted", 1)["restarts"] = 1
+  }),
+  edit("T70", restarted, "more tokens than there ever were", (lines) => {
+    data(lines, "engine_restarted")["tokens"] = data(lines, "session_state_changed", -1)["committed_len"] + 1
+  }),
+  edit("T70", restarted, "a turn that starts once more than it may", (lines) => {
+    const at = lines.indexOf(event(lines, "engine_restarted", 1))
+    const more = structuredClone(lines.slice(at - 2, at + 1))
+    more[2]!.data["restarts"] = 3
+    lines.splice(at + 1, 0, ...more)
+  })
+]
+
+const childRuns: ReadonlyArray<Damage> = [
+  edit("T71", "around another run", "a run of a call that is not being executed", (lines) => {
+    data(lines, "child_run_started")["call"] = "call-0-1"
+  }),
+  edit("T71", "around another run", "a run that is two deeper", (lines) => {
+    data(lines, "child_run_started")["depth"] = 2
+  }),
+  edit("T71", "around another run", "a run that is named twice", (lines) => repeat(lines, "child_run_started")),
+  edit("T71", "inside another run", "a run that lies in itself", (lines) => {
+    const { run_id } = lines[0]!
+    data(lines, "run_started")["parent"]["run"] = run_id
+  })
+]
+
+export const damages: ReadonlyArray<Damage> = [
+  ...childRuns,
+  ...envelope,
+  ...fields,
+  ...frame,
+  ...context,
+  ...turns,
+  ...compactions,
+  ...restarts
+]
 
 export { edit, endAs, otherDigest, repeat, swap }

@@ -303,4 +303,34 @@ const words: ReadonlyArray<Damage> = [
   })
 ]
 
-export const damagedWork: ReadonlyArray<Damage> = [...calls, ...limits, ...ends, ...words]
+const phases: ReadonlyArray<Damage> = [
+  edit("T68", "one tool", "a turn in a phase that did not start", (lines) => {
+    data(lines, "model_call_started")["phase"] = "report"
+  }),
+  edit("T68", "one tool", "a phase with settings that provenance does not have", (lines) => {
+    data(lines, "phase_started")["temperature"] = 0.7
+  }),
+  edit("T68", "one tool", "a phase of another turn", (lines) => {
+    data(lines, "phase_started", 1)["turn"] = 2
+  }),
+  edit("T69", "a talk", "a talk that nobody has begun hands over", (lines) => {
+    data(lines, "routed")["by"] = "chat"
+  }),
+  edit("T69", "routed to a task", "a run that is routed twice", (lines) => repeat(lines, "routed")),
+  edit("T69", "handed over", "a talk that hands over to a talk", (lines) => {
+    data(lines, "routed", 1)["route"] = "chat"
+    const call = event(lines, "assistant_action_parsed", 1)
+    call.data["action"] = "tool_calls"
+  }),
+  edit("T42", "a question that is said", "a question that completes", (lines) =>
+    endAs(lines, "run_completed", { final_text: "?" })
+  ),
+  edit("T42", "one tool", "needs input, and nobody asked", (lines) =>
+    endAs(lines, "run_needs_input", { question: "?" })
+  ),
+  edit("T36", "answered in the session", "more executions than all parts may have", (lines) => {
+    data(lines, "run_started")["limits"]["toolCalls"] = 1
+  })
+]
+
+export const damagedWork: ReadonlyArray<Damage> = [...calls, ...limits, ...ends, ...words, ...phases]

@@ -4,8 +4,11 @@
  */
 
 export interface GgufRecipe {
-  /** `llama`: plain attention. `qwen35`: three recurrent layers, then one of attention, so rollback needs checkpoints. */
-  readonly arch?: "llama" | "qwen35"
+  /**
+   * `llama`: plain attention. `qwen35`: three recurrent layers, then one of attention, so rollback needs checkpoints.
+   * `gemma3`: layers that see only the last tokens, and every sixth one that sees all.
+   */
+  readonly arch?: "llama" | "qwen35" | "gemma3"
   /** What the file says about vectors: 1 mean, 2 the first token, 3 the last, 4 grades; and whether tokens see only what is before them. */
   readonly pooling?: number
   readonly causal?: boolean
@@ -193,7 +196,7 @@ const body = (
   vocabulary: number
 ): { readonly entries: ReadonlyArray<Entry>; readonly tensors: ReadonlyArray<Tensor> } => {
   const { arch = "llama", ctx = 4096, dim = 64, ff = 128 } = recipe
-  const layers = recipe.layers ?? (arch === "llama" ? 2 : 4)
+  const layers = recipe.layers ?? { llama: 2, qwen35: 4, gemma3: 6 }[arch]
   const head = dim / heads
   const number = (key: string, value: number): Entry => [`${arch}.${key}`, "u32", value]
   const entries: Array<Entry> = [
@@ -216,6 +219,7 @@ const body = (
   if (recipe.pooling !== undefined) entries.push(number("pooling_type", recipe.pooling))
   if (recipe.causal !== undefined) entries.push([`${arch}.attention.causal`, "bool", recipe.causal])
   if (arch === "qwen35") entries.push(...recurrentEntries(head))
+  if (arch === "gemma3") entries.push(number("attention.sliding_window", 256))
   const tensors: Array<Tensor> = [
     matrix("token_embd.weight", dim, vocabulary, 1),
     ones("output_norm.weight", dim),
@@ -225,6 +229,7 @@ const body = (
     const p = `blk.${layer}.`
     tensors.push(ones(`${p}attn_norm.weight`, dim))
     if (arch === "llama") tensors.push(...attention(p, dim, 1), ones(`${p}ffn_norm.weight`, dim))
+    else if (arch === "gemma3") tensors.push(...slidingLayer(p, dim))
     else tensors.push(ones(`${p}post_attention_norm.weight`, dim), ...hybridLayer(p, dim, layer))
     tensors.push(
       matrix(`${p}ffn_gate.weight`, dim, ff),
@@ -248,6 +253,15 @@ const attention = (p: string, dim: number, queries: number): ReadonlyArray<Tenso
   matrix(`${p}attn_k.weight`, dim, (dim * kvHeads) / heads),
   matrix(`${p}attn_v.weight`, dim, (dim * kvHeads) / heads),
   matrix(`${p}attn_output.weight`, dim, dim)
+]
+
+const slidingLayer = (p: string, dim: number): ReadonlyArray<Tensor> => [
+  ...attention(p, dim, 1),
+  ones(`${p}attn_q_norm.weight`, dim / heads),
+  ones(`${p}attn_k_norm.weight`, dim / heads),
+  ones(`${p}post_attention_norm.weight`, dim),
+  ones(`${p}ffn_norm.weight`, dim),
+  ones(`${p}post_ffw_norm.weight`, dim)
 ]
 
 const recurrent = { state: 32, groups: 2, rank: 4, convolution: 4 }

@@ -17,6 +17,7 @@ export interface Line {
   readonly data: Record<string, unknown>
   readonly prev: string
   readonly run_id: string
+  readonly ts_epoch_ms?: number
 }
 
 export const lines = (text: string): ReadonlyArray<Line> =>

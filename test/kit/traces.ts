@@ -11,6 +11,8 @@ import { resume } from "../../src/effects/Resume.ts"
 import { Lines } from "../../src/effects/trace/TraceReader.ts"
 import type { Script } from "../../src/engine/ScriptedModel.ts"
 import { layerScripted, MemoryTraces } from "../../src/testing.ts"
+import * as Registry from "../../src/tools/Registry.ts"
+import { answered, routed } from "./routes.ts"
 import { type KitOptions, play, playUntil } from "./run.ts"
 import { call, calls } from "./script.ts"
 import * as TestTools from "./tools.ts"
@@ -58,6 +60,24 @@ const second = (which: 1 | 2): Traced =>
     return (yield* MemoryTraces).text(`run-${which}`)
   }).pipe(Effect.scoped, Effect.provide(layerScripted({ turns: [call("wait", { millis: 60_000 }), "hello"] })))
 
+/** Three tasks in one session, of which the third, or its turn, does not fit beside the first two. Its trace. */
+const compactedTask = (what: "task" | "turn"): Traced =>
+  Effect.gen(function* () {
+    const limits = { outputTokens: 16 }
+    const tasks = (count: number) =>
+      Effect.gen(function* () {
+        const { registry } = yield* TestTools.make()
+        const session = yield* Agent.session({ tools: registry })
+        const options = { trace: { content: true }, limits, context: { onFull: "compact" } } as const
+        for (let at = 0; at < count; at++) yield* Agent.runIn(session, `task ${at} ${"x".repeat(100)}`, options)
+        return { length: yield* session.context.length, text: (yield* MemoryTraces).text(`run-${count}`) }
+      }).pipe(Effect.scoped)
+    const turns = ["one", "two", "three"]
+    const { length } = yield* tasks(what === "task" ? 2 : 3).pipe(Effect.provide(layerScripted({ turns })))
+    const contextTokens = what === "task" ? length + 20 : length
+    return (yield* tasks(3).pipe(Effect.provide(layerScripted({ turns, contextTokens })))).text
+  })
+
 /** A run that is stopped when `when` sees its event, and then resumed. The traces of both parts. */
 const resumedParts = (turns: Script["turns"], when: (event: AgentEvent) => boolean, answer?: string) =>
   Effect.gen(function* () {
@@ -75,6 +95,17 @@ const resumedParts = (turns: Script["turns"], when: (event: AgentEvent) => boole
     return { first: memory.text("run-1"), second: memory.text(runId) }
   }).pipe(Effect.scoped, Effect.provideService(Approval, allowAll), Effect.provide(layerScripted({ turns })))
 
+/** A run, or the one inside it that one of its calls was. */
+const inside = (which: "run-1" | "run-1.call-0-0"): Traced =>
+  Effect.gen(function* () {
+    const { registry } = yield* TestTools.make()
+    const tools = yield* Registry.pick(registry, ["add"])
+    const agent = yield* Agent.asTool({ name: "helper", description: "Helps.", tools })
+    const options = { task: "the task", tools: agent.registry, trace: { content: true } }
+    yield* Agent.run(options).pipe(Effect.provide(agent.layer))
+    return (yield* MemoryTraces).text(which)
+  }).pipe(Effect.provide(layerScripted({ turns: [call("helper", { task: "help" }), add(1), "It is 2.", "done"] })))
+
 /** Runs that were resumed, both parts. */
 export const resumedRuns = {
   "resumed in a turn with one call done": resumedParts(
@@ -87,6 +118,11 @@ export const resumedRuns = {
   ),
   "resumed with an answer": resumedParts(
     [call("clarify", { question: "Which?" }), "that one"],
+    (event) => event._tag === "Finished",
+    "This one."
+  ),
+  "resumed with an answer to a question that was said": resumedParts(
+    [`CLARIFY("Which?")\n${add(1)}`, "that one"],
     (event) => event._tag === "Finished",
     "This one."
   )
@@ -110,6 +146,22 @@ const never: Approver = { name: "slow", decide: () => Effect.never }
 
 /** By what is particular about them. */
 export const good = {
+  "a talk": Effect.map(routed(["chat", "Hello!"]), ({ text }) => text),
+  "a talk, no content": Effect.map(routed(["chat", "Hello!"], { trace: {} }), ({ text }) => text),
+  "handed over": Effect.map(routed(["chat", "TASK()", add(1), "It is 2."]), ({ text }) => text),
+  "routed to a task": Effect.map(routed(["a chat or a task", "fine"]), ({ text }) => text),
+  "a question that is said": run([add(1), 'CLARIFY("Which?")']),
+  "a question beside a call": run([`CLARIFY("Which?")\n${add(1)}`]),
+  "a question that is none": run(['CLARIFY("Which?") CLARIFY("What?")', "sorry"]),
+  "answered in the session": Effect.map(
+    answered([add(1), 'CLARIFY("Which?")', add(2), "done"], "This."),
+    ({ texts }) => texts[1]
+  ),
+  "a call answered in the session": Effect.map(
+    answered([call("clarify", { question: "Which?" }), add(2), "done"], "This."),
+    ({ texts }) => texts[1]
+  ),
+  "resumed with an answer to a question that was said": resumed("resumed with an answer to a question that was said"),
   "one tool": run([add(1), "It is 2."]),
   "one tool, no content": run([add(1), "It is 2."], { trace: { content: false } }),
   "token events": run([add(1), { text: ["It ", "is ", "2."] }], { trace: { content: true, tokenEvents: true } }),
@@ -150,6 +202,12 @@ export const good = {
     limits: { resultBytes: 1_000 },
     trace: { content: false }
   }),
+  "engine opened again": run([
+    add(1),
+    { text: ["He", "llo"], fault: { before: 1, kind: "restarted" } },
+    { text: ["He", "llo"], fault: { before: 0, kind: "restarted" } },
+    "ok"
+  ]),
   "engine failure": run([{ text: ["He", "llo"], fault: { before: 1, kind: "lost" } }]),
   "script that runs out": run([add(1)]),
   "model turns": run([add(1), add(2), "never"], { limits: { modelTurns: 2 } }),
@@ -197,8 +255,12 @@ export const good = {
   "resumed in a turn with one call done": resumed("resumed in a turn with one call done"),
   "resumed in generation": resumed("resumed in generation"),
   "resumed with an answer": resumed("resumed with an answer"),
+  "around another run": inside("run-1"),
+  "inside another run": inside("run-1.call-0-0"),
   "a session's first task": second(1),
-  "a session's second task": second(2)
+  "a session's second task": second(2),
+  "a session's third task, compacted": compactedTask("task"),
+  "a session's third task, compacted in its turn": compactedTask("turn")
 } satisfies Readonly<Record<string, Traced>>
 
 export type GoodName = keyof typeof good

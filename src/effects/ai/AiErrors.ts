@@ -11,12 +11,14 @@ export type Method = "generateText" | "generateObject" | "streamText"
 export const aiError = (method: Method, reason: AiError.AiErrorReason): AiError.AiError =>
   AiError.make({ module, method, reason })
 
-/** Retryable: no free session, and an engine that was lost or failed. Everything else fails the same way again. */
+/** Retryable: no free session, and an engine that was lost, opened again or failed. Everything else fails the same way again. */
 export const engineReason = ({ message, reason }: EngineError): AiError.AiErrorReason => {
   switch (reason) {
     case "no_session":
       return new AiError.RateLimitError({ metadata: { writ: { reason, message } } })
     case "lost":
+    case "restarted":
+    case "stalled":
     case "failed":
       return new AiError.InternalProviderError({ description: message, metadata: { writ: { reason } } })
     case "context_overflow":

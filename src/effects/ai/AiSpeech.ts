@@ -106,6 +106,7 @@ export const speak = (
         sampling: samplingOf(settings, seed),
         // A value may spell what ends a turn elsewhere; its grammar knows where it ends.
         stops: plan.object !== undefined && grammar !== undefined ? [] : codec.stops,
+        ends: codec.ends,
         ...(grammar === undefined ? {} : { grammar }),
         ...thinkingOf(codec, plan, settings, reasoningOpen)
       }

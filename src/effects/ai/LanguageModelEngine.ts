@@ -146,6 +146,8 @@ class Talk {
   readonly #capacity: number
   #log: ReadonlyArray<Segment> = []
   #length = 0
+  /** Segments in the log at each boundary, by its length. */
+  readonly #boundaries = new Map<number, number>([[0, 0]])
   #turn: ReadonlyArray<Segment> | undefined
 
   constructor(ask: (prompt: Prompt.Prompt, request: TurnRequest) => Parts, capacity: number) {
@@ -159,6 +161,7 @@ class Talk {
     if (end > this.#capacity) return Effect.fail(this.#overflow(end))
     this.#log = [...this.#log, ...segments]
     this.#length = end
+    this.#boundaries.set(end, this.#log.length)
     this.#turn = undefined
     return Effect.succeed({ start, end })
   }
@@ -218,6 +221,17 @@ class Talk {
       )
     })
 
+  readonly rewind: ModelSession["rewind"] = (length) =>
+    Effect.suspend(() => {
+      this.#turn = undefined
+      const segments = this.#boundaries.get(length)
+      if (segments === undefined) return Effect.fail(badRequest(`The log has no boundary at token ${length}.`))
+      for (const later of this.#boundaries.keys()) if (later > length) this.#boundaries.delete(later)
+      this.#log = this.#log.slice(0, segments)
+      this.#length = length
+      return Effect.void
+    })
+
   readonly session: ModelSession = {
     commit: this.commit,
     turn: this.turn,
@@ -225,6 +239,7 @@ class Talk {
     rollback: Effect.sync(() => {
       this.#turn = undefined
     }),
+    rewind: this.rewind,
     length: Effect.sync(() => this.#length),
     measure: (segments) => Effect.succeed(sizeOf(segments))
   }

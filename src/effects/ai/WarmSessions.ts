@@ -26,14 +26,26 @@ export interface WarmSessions {
   /** What all of them speak. */
   readonly codec: Codec
   readonly model: ModelIdentity
-  /** A session whose keys are the beginning of these, for the scope. Waits while all are taken. */
-  readonly lease: (keys: ReadonlyArray<string>) => Effect.Effect<Warm, EngineError, Scope.Scope>
+  /**
+   * A session whose keys are the beginning of these, for the scope. Waits while all are taken. `about` is what a fresh one
+   * has besides the codec: no tools, unless it is said; the first key has to tell it from others.
+   */
+  readonly lease: (
+    keys: ReadonlyArray<string>,
+    about?: Omit<Sessions.SessionOptions, "codec">
+  ) => Effect.Effect<Warm, EngineError, Scope.Scope>
 }
 
 const begins = (all: ReadonlyArray<string>, { keys }: Warm): boolean =>
   keys.length <= all.length && keys.every((key, index) => key === all[index])
 
-type Open = (scope: Scope.Closeable) => Effect.Effect<Session, EngineError>
+/** One that holds nothing yet is still made for certain tools and a certain system text. */
+const fits = ({ keys, session }: Warm, about: About): boolean =>
+  keys.length > 0 || about === undefined || (session.registry === about.tools && session.system === about.system)
+
+type About = Omit<Sessions.SessionOptions, "codec"> | undefined
+
+type Open = (scope: Scope.Closeable, about: About) => Effect.Effect<Session, EngineError>
 
 /** The sessions that nobody has, and how many there are at all. */
 class Pool {
@@ -51,23 +63,24 @@ class Pool {
   }
 
   /** A new one; where the model has none left, one that nobody has makes room. */
-  readonly fresh: Effect.Effect<Warm, EngineError> = Effect.suspend(() => this.#make).pipe(
-    Effect.catchIf(
-      ({ reason }) => reason === "no_session" && this.#idle.length > 0,
-      () => Effect.andThen(this.#close(this.#idle.shift()!), this.fresh)
+  readonly fresh = (about?: About): Effect.Effect<Warm, EngineError> =>
+    Effect.suspend(() => this.#make(about)).pipe(
+      Effect.catchIf(
+        ({ reason }) => reason === "no_session" && this.#idle.length > 0,
+        () => Effect.andThen(this.#close(this.#idle.shift()!), this.fresh(about))
+      )
     )
-  )
 
-  readonly pick = (keys: ReadonlyArray<string>): Effect.Effect<Warm, EngineError> =>
+  readonly pick = (keys: ReadonlyArray<string>, about: About): Effect.Effect<Warm, EngineError> =>
     Effect.suspend(() => {
-      const fitting = this.#idle.filter((warm) => begins(keys, warm))
+      const fitting = this.#idle.filter((warm) => begins(keys, warm) && fits(warm, about))
       const best = fitting.sort((a, b) => b.keys.length - a.keys.length)[0]
       if (best !== undefined) {
         this.#idle.splice(this.#idle.indexOf(best), 1)
         return Effect.succeed(best)
       }
       const old = this.#alive >= this.#limit ? this.#idle.shift() : undefined
-      return old === undefined ? this.fresh : Effect.andThen(this.#close(old), this.fresh)
+      return old === undefined ? this.fresh(about) : Effect.andThen(this.#close(old), this.fresh(about))
     })
 
   /** Back to its boundary; a session that does not stand where it is believed to stand is given up. */
@@ -81,10 +94,10 @@ class Pool {
       })
     )
 
-  get #make(): Effect.Effect<Warm, EngineError> {
+  #make(about: About): Effect.Effect<Warm, EngineError> {
     this.#alive += 1
     return Effect.flatMap(Scope.fork(this.#home), (scope) =>
-      this.#open(scope).pipe(
+      this.#open(scope, about).pipe(
         Effect.onError(() => this.#end(scope)),
         Effect.map((session): Warm => ({ session, scope, keys: [], length: 0 }))
       )
@@ -110,19 +123,24 @@ export const make = Effect.fnUntraced(function* (options: {
   const { codec, limit } = options
   const model = yield* Model
   const tools = yield* Effect.orDie(Registry.make([]))
-  const asked = codec === undefined ? { tools } : { tools, codec }
-  const open: Open = (scope) => Sessions.open(asked).pipe(Scope.provide(scope), Effect.provideService(Model, model))
+  const spoken = codec === undefined ? {} : { codec }
+  const open: Open = (scope, about = { tools }) =>
+    // Not waited for: where there is none, one of these makes room.
+    Sessions.open({ ...about, ...spoken, waitSeconds: 0 }).pipe(
+      Scope.provide(scope),
+      Effect.provideService(Model, model)
+    )
   const pool = new Pool(yield* Effect.scope, open, limit)
   const places = yield* Semaphore.make(limit)
   // The first is opened at once: a model that nobody can speak to is refused here.
-  const first = yield* pool.fresh
+  const first = yield* pool.fresh()
   yield* pool.giveBack(first)
   return {
     codec: first.session.codec,
     model: model.identity,
-    lease: (keys) =>
+    lease: (keys, about) =>
       Effect.acquireRelease(places.take(1), () => places.release(1), { interruptible: true }).pipe(
-        Effect.andThen(Effect.acquireRelease(pool.pick(keys), pool.giveBack))
+        Effect.andThen(Effect.acquireRelease(pool.pick(keys, about), pool.giveBack))
       )
   }
 })

@@ -1,6 +1,7 @@
 /**
  * Conversation files on disk: read whole, written whole or not at all. Under its name a file is always the old one or the new
- * one, also when the process is killed or the machine stops. Keeps no lock: that one run at a time fills a file is the run's business.
+ * one, also when the process is killed or the machine stops. Keeps no lock: a run that saves through a `keeper` writes over nothing
+ * that somebody else has written meanwhile.
  */
 import {
   chmodSync,
@@ -32,16 +33,56 @@ export const load = (path: string): Effect.Effect<Conversation, ConversationErro
  * the conversation as it is is not written at all. A link is followed, the file's permissions stay.
  */
 export const save = (path: string, conversation: Conversation): Effect.Effect<void, ConversationError> =>
+  Effect.asVoid(saveOver(path, conversation, () => true))
+
+const meanwhile =
+  "it was changed while it was run, in an editor or by another run, and stays as it is now: run it again to go on from that"
+
+/**
+ * How one run saves a file that held `loaded`: as `save` does, if the file still says what this run has read or written last. What
+ * somebody else wrote into it meanwhile is not written over. Comments may change, and a file that is gone is written anew.
+ */
+export const keeper = (
+  path: string,
+  loaded: Conversation
+): ((now: Conversation) => Effect.Effect<void, ConversationError>) => {
+  let last = loaded
+  let text: string | undefined
+  const isOurs = (before: string): boolean =>
+    before === text ||
+    Result.match(ConversationText.parse(before, path), {
+      onFailure: () => false,
+      onSuccess: (found) =>
+        Result.getOrUndefined(ConversationText.write(found)) === Result.getOrUndefined(ConversationText.write(last))
+    })
+  return (now) =>
+    Effect.map(saveOver(path, now, isOurs), (written) => {
+      last = now
+      text = written
+    })
+}
+
+/** `mayReplace` is asked about the text that is there, if there is one. What the file holds then. */
+const saveOver = (
+  path: string,
+  conversation: Conversation,
+  mayReplace: (before: string) => boolean
+): Effect.Effect<string, ConversationError> =>
   Effect.suspend(() => {
     const target = targetOf(path)
     const before = textIfThere(target)
+    if (before !== undefined && !mayReplace(before))
+      return Effect.fail(new ConversationError({ path, place: "", reason: meanwhile }))
     const text =
       before === undefined
         ? ConversationText.write(conversation, path)
         : ConversationText.update(before, conversation, path)
     if (Result.isFailure(text)) return Effect.fail(text.failure)
-    if (text.success === before) return Effect.void
-    return attempt(path, "written", () => replace(target, text.success))
+    if (text.success === before) return Effect.succeed(before)
+    return Effect.as(
+      attempt(path, "written", () => replace(target, text.success)),
+      text.success
+    )
   })
 
 const attempt = <A>(path: string, done: string, act: () => A): Effect.Effect<A, ConversationError> =>

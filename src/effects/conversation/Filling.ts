@@ -218,16 +218,21 @@ const fillAt = Effect.fnUntraced(function* (work: Work, place: Place) {
     save: Effect.suspend(() => options.save(conversationOf(work)))
   })
   const past = pastOf(work, place, name, recorded)
-  const outcome = yield* execute(session, past.task, options, {
-    emit: (event) => {
-      recording.hear(event)
-      options.emit?.(event)
-    },
-    started: (cancel, _, stop) => options.started?.(cancel, stop),
-    past: { past, answer: options.answer },
-    runId: recorded === 0 ? name : `${name}-r${recorded + 1}`,
-    watch: recording.watch
-  })
+  const outcome = yield* execute(
+    session,
+    past.task,
+    { ...options, clarify: false },
+    {
+      emit: (event) => {
+        recording.hear(event)
+        options.emit?.(event)
+      },
+      started: (cancel, _, stop) => options.started?.(cancel, stop),
+      past: { past, answer: options.answer },
+      runId: recorded === 0 ? name : `${name}-r${recorded + 1}`,
+      watch: recording.watch
+    }
+  )
   const { stop } = outcome
   if (stop._tag !== "Completed" && !recording.unsaved) yield* unfinished(work, place, recording, stop)
   work.evaluated = recording.at + 1

@@ -24,12 +24,17 @@ export const keyOf = (cell: Cell): string => JSON.stringify([cell.case, cell.con
 
 /** Names of a report's cases in order: their own or their place, told apart where two have the same. */
 export const caseNames = ({ cases }: Report): ReadonlyArray<string> => {
+  const own = cases.map(({ name }, index) => name ?? unnamed(index))
+  // What is made up must not be what another case is called.
+  const taken = new Set(own)
   const seen = new Map<string, number>()
-  return cases.map(({ name }, index) => {
-    const called = name ?? unnamed(index)
-    const before = seen.get(called) ?? 0
-    seen.set(called, before + 1)
-    return before === 0 ? called : `${called} (${before + 1})`
+  return own.map((called) => {
+    let before = seen.get(called) ?? 0
+    let free = called
+    if (before > 0) for (free = `${called} (${++before})`; taken.has(free); ) free = `${called} (${++before})`
+    seen.set(called, Math.max(before, 1))
+    taken.add(free)
+    return free
   })
 }
 

@@ -27,6 +27,8 @@ export interface Pair extends Cell {
 
 export interface Comparison {
   readonly suite: string
+  /** Whatever else reports of either side call their suite: then one name may stand for different assertions. */
+  readonly other_suites: ReadonlyArray<string>
   readonly a: Side
   readonly b: Side
   readonly improved: number
@@ -114,6 +116,7 @@ export const compare = (a: ReadonlyArray<Report>, b: ReadonlyArray<Report>, labe
   const [improved, regressed] = [count("improved"), count("regressed")]
   return {
     suite: a[0]!.suite,
+    other_suites: [...new Set([...a, ...b].map(({ suite }) => suite))].slice(1),
     a: sideOf(a, labels.a ?? "a"),
     b: sideOf(b, labels.b ?? "b"),
     improved,

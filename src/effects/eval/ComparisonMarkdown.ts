@@ -42,10 +42,17 @@ const cells = (title: string, all: ReadonlyArray<Cell>): ReadonlyArray<string> =
 export const comparisonMarkdown = (comparison: Comparison, gate: ReadonlyArray<string> | undefined): string => {
   const { a, b, improved, pairs, regressed, significance, unchanged_fail, unchanged_pass } = comparison
   const { assertions, conversations, test } = significance
+  const suites = [comparison.suite, ...comparison.other_suites]
   const of = (change: Pair["change"]) => pairs.filter((pair) => pair.change === change)
   return [
     `# ${plain(comparison.suite)}: ${plain(a.label)} against ${plain(b.label)}`,
     "",
+    ...(suites.length > 1
+      ? [
+          `The reports are of different suites (${plain(suites.join(", "))}): one name may stand for two assertions.`,
+          ""
+        ]
+      : []),
     table(
       ["", "runs", "model", "conversations", "assertions", "input tokens", "output tokens", "latency (ms)"],
       [sideRow(a), sideRow(b)]

@@ -5,7 +5,6 @@
 
 import type { Json, JsonObject } from "../../tools/JsonText.ts"
 import {
-  blocksOf,
   type Conversation,
   callsOf,
   isBlank,
@@ -15,6 +14,7 @@ import {
   type TurnTrace,
   textOf
 } from "../conversation/Conversation.ts"
+import { resultsOf } from "../conversation/Slots.ts"
 
 /** A call the model proposed. Whether anything came of it is another question. */
 export interface ProposedUse extends ToolUseBlock {
@@ -60,10 +60,18 @@ export class Subject {
     return found
   })
 
-  readonly results = once(
-    (): ReadonlyArray<ToolResultBlock> =>
-      this.conversation.session.flatMap((message) => blocksOf(message).filter((block) => block.type === "tool_result"))
-  )
+  /**
+   * The result of a call of the message at `at`: an id names a call of one turn, and models begin anew with each turn.
+   * `undefined` where no message right behind the turn answers it.
+   */
+  readonly resultOf = (at: number, id: string): ToolResultBlock | undefined => {
+    const { session } = this.conversation
+    for (let next = at + 1; session[next]?.role === "tool"; next++) {
+      const found = resultsOf(session[next]).find(({ tool_use_id }) => tool_use_id === id)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
 
   readonly #lastFilled = once(() => this.conversation.session.findLastIndex(isFilled))
 
@@ -86,6 +94,11 @@ export class Subject {
     const { session } = this.conversation
     const blank = session.findIndex(isBlank)
     if (blank >= 0) return `the conversation is not finished: message ${blank} is blank`
+    // What a stopped run leaves: a run of the file would go on here.
+    const open = this.calls().find(({ id, message }) => this.resultOf(message, id) === undefined)
+    if (open !== undefined)
+      return `the conversation is not finished: ${open.name} (${open.id}) of message ${open.message} has no result`
+    if (session.at(-1)?.role === "tool") return "the conversation is not finished: nothing follows its last results"
     return session.some(isFilled) ? undefined : "the conversation has no assistant message"
   })
 
@@ -93,6 +106,12 @@ export class Subject {
     (): ReadonlyArray<TurnTrace> =>
       this.conversation.session.flatMap(({ trace }) => (trace === undefined ? [] : [trace]))
   )
+
+  /** As `events`, each with the message it is in. */
+  readonly eventsAt = (name: string): ReadonlyArray<{ readonly at: number; readonly attributes: JsonObject }> =>
+    this.conversation.session.flatMap(({ trace }, at) =>
+      (trace?.events ?? []).filter((event) => event.name === name).map(({ attributes }) => ({ at, attributes }))
+    )
 
   /** The attributes of all events of a name, in order. */
   readonly events = (name: string): ReadonlyArray<JsonObject> =>

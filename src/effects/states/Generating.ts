@@ -14,6 +14,9 @@ import { opensReasoning } from "../../engine/codecs/Thinking.ts"
 import { EngineError } from "../../engine/EngineError.ts"
 import type { EndReason, GenerationEvent, TurnUsage } from "../../engine/Generation.ts"
 import type { Segment, Span } from "../../engine/Prompt.ts"
+import { restartedIn } from "../EngineLife.ts"
+import { handOver } from "../HandingOver.ts"
+import { enterPhase, hear, type Saying } from "../Hearing.ts"
 import { Meter } from "../Meter.ts"
 import {
   type CallRecord,
@@ -22,14 +25,16 @@ import {
   nowMillis,
   type OpenTurn,
   openingOptions,
+  phaseNow,
   type Restore,
   type RunContext,
   rollBack,
-  round3
+  round3,
+  showing
 } from "../RunContext.ts"
 import { sampleTurns } from "../Sampling.ts"
 import { admitting, committing, done, type State } from "../State.ts"
-import { proseAfter } from "../Transcript.ts"
+import { type Entry, proseAfter } from "../Transcript.ts"
 import { TurnReader } from "../TurnReader.ts"
 import { requestOf } from "../TurnRequest.ts"
 
@@ -40,10 +45,17 @@ interface Finished {
   readonly thinkClosed?: number
 }
 
-interface Concluded {
-  readonly action: Action
+interface Heard extends Saying {
   readonly last: Finished
+}
+
+interface Concluded extends Heard {
   readonly span: Span
+}
+
+/** Without a span: nothing of it stays. */
+interface Spoke extends Heard {
+  readonly span?: Span
 }
 
 /** Streams one engine turn to its end. */
@@ -69,7 +81,8 @@ const stream = Effect.fnUntraced(function* (
       seed: request.sampling.seed,
       max_tokens: request.maxTokens,
       committed_len,
-      constrained: request.grammar !== undefined
+      constrained: request.grammar !== undefined,
+      phase: phaseNow(run)
     }
   })
   const meter = new Meter(run, turn)
@@ -129,26 +142,37 @@ const finishedEvent = (
 
 /** Is there room, and a reason, to let a cut plain answer go on once? */
 const mayContinue = Effect.fnUntraced(function* (run: RunContext, action: Action, first: Finished, opening: number) {
-  if (first.reason !== "length" || action._tag !== "FinalText") return false
+  if (!run.settings.continued || first.reason !== "length" || action._tag !== "FinalText") return false
   const used = (yield* run.session.context.length) + opening + first.usage.outputTokens
-  return used + run.settings.limits.outputTokens + 16 <= run.session.model.contextTokens
+  return used + run.settings.phases[phaseNow(run)].outputTokens + 16 <= run.session.model.contextTokens
 })
+
+/** What waited to be shown is an answer. */
+const showAnswer = (reader: TurnReader, { action, says }: Heard): void => {
+  if (action._tag === "FinalText" && says === undefined) reader.release()
+}
 
 /** The speculative part: one engine turn, or two when the first was a plain answer cut by the token limit. */
 const speculate = Effect.fnUntraced(function* (run: RunContext, turn: number, reader: TurnReader) {
   const opening = run.session.codec.opening(openingOptions(run))
+  enterPhase(run, turn)
   run.sampled = yield* sampleTurns(run, turn, opening)
   const first = yield* stream(run, turn, 0, opening, reader)
   const action = reader.end(first.reason)
-  generated(run, turn, first)
   const size = first.reason === "length" ? yield* run.session.context.measure(opening) : 0
-  if (!(yield* mayContinue(run, action, first, size))) return { action, last: first }
-  yield* run.trace.append(finishedEvent(run, turn, first, reader.raw))
+  const goesOn = yield* mayContinue(run, action, first, size)
+  const once: Heard = { ...hear(run, action, first.reason), last: first }
+  if (!goesOn) showAnswer(reader, once)
+  generated(run, turn, first)
+  if (!goesOn) return once
+  // A stop that comes with the last event finds nothing counted that is not on record.
+  yield* Effect.suspend(() => run.trace.append(finishedEvent(run, turn, first, reader.raw)))
   reader.reopen()
   const last = yield* stream(run, turn, 1, [], reader)
-  const whole = reader.end(last.reason)
+  const whole: Heard = { ...hear(run, reader.end(last.reason), last.reason), last }
+  showAnswer(reader, whole)
   generated(run, turn, last)
-  return { action: whole, last }
+  return whole
 })
 
 const reasonOf = (run: RunContext, cause: Cause.Cause<EngineError | TraceError | LedgerError>) => {
@@ -180,20 +204,25 @@ const rolledBack = Effect.fnUntraced(function* (
   return yield* recorded
 })
 
-const roleOf = ({ action, last }: Concluded): Role => {
+const roleOf = ({ action, last, says }: Heard): Role => {
   if (action._tag === "ToolCalls") return "assistant_tool_call"
   if (action._tag === "Malformed") return "assistant_malformed"
+  if (says !== undefined) return "assistant_question"
   return last.reason === "length" ? "assistant_partial" : "assistant_final"
 }
 
-const parsedEvent = (run: RunContext, turn: number, action: Action): TraceInput => {
+const parsedEvent = (run: RunContext, turn: number, { action, says }: Heard): TraceInput => {
   const { text } = run.trace
   const reasoning = action.reasoning === undefined ? {} : { reasoning: text(action.reasoning) }
   const at = { type: "assistant_action_parsed", step: `model-${turn}`, phase: "parse" } as const
-  if (action._tag === "FinalText") return { ...at, data: { action: "final_text", count: 0, ...reasoning } }
+  if (action._tag === "FinalText") {
+    const read = says === undefined ? "final_text" : says._tag === "HandOver" ? "hand_over" : "clarify"
+    return { ...at, data: { action: read, count: 0, ...reasoning } }
+  }
   if (action._tag === "ToolCalls") {
     const prose = action.textBefore === "" ? {} : { text: text(action.textBefore) }
-    return { ...at, data: { action: "tool_calls", count: action.calls.length, ...prose, ...reasoning } }
+    const asks = says === undefined ? {} : { asks: true }
+    return { ...at, data: { action: "tool_calls", count: action.calls.length, ...asks, ...prose, ...reasoning } }
   }
   const { code, excerpt, ordinal, partial, position, reason } = action
   const data = {
@@ -211,10 +240,13 @@ const record = (run: RunContext, turn: number, reader: TurnReader, concluded: Co
   const { action, last, span } = concluded
   const role = roleOf(concluded)
   const calls = action._tag === "ToolCalls" ? action.calls : []
-  run.session.transcript.append({
+  const options = openingOptions(run)
+  const entry: Entry = {
     kind: "assistant",
     turn:
-      role === "assistant_tool_call" ? "calls" : (role.slice("assistant_".length) as "final" | "malformed" | "partial"),
+      role === "assistant_tool_call"
+        ? "calls"
+        : (role.slice("assistant_".length) as "final" | "malformed" | "partial" | "question"),
     raw: reader.raw,
     content: action._tag === "FinalText" ? action.text : action._tag === "ToolCalls" ? action.textBefore : reader.raw,
     ...proseAfter(action),
@@ -225,8 +257,9 @@ const record = (run: RunContext, turn: number, reader: TurnReader, concluded: Co
       ...(id === undefined ? {} : { id })
     })),
     span
-  })
-  run.trace.note(finishedEvent(run, turn, last, reader.raw), parsedEvent(run, turn, action), {
+  }
+  run.session.transcript.append(entry, options)
+  run.trace.note(finishedEvent(run, turn, last, reader.raw), parsedEvent(run, turn, concluded), {
     type: "session_state_changed",
     step: `model-${turn}`,
     data: { role, span: [span.start, span.end], committed_len: span.end }
@@ -267,7 +300,11 @@ const owed = (turn: number, action: Action): OpenTurn | undefined => {
 }
 
 /** What the run does about the action. */
-const follow = (run: RunContext, turn: number, { action, last }: Concluded): State => {
+const follow = (run: RunContext, turn: number, { action, last, says }: Heard): State => {
+  if (says?._tag === "Clarify") {
+    const asks = { _tag: "NeedsInput", question: says.question } as const
+    return action._tag === "ToolCalls" ? committing(turn, asks) : done(asks)
+  }
   if (action._tag === "FinalText") {
     return last.reason === "length"
       ? done({ _tag: "Limit", kind: "output_tokens", partialText: action.text })
@@ -293,27 +330,38 @@ const generate = Effect.fnUntraced(function* (run: RunContext, turn: number, res
   const { codec } = run.session
   const reasoningOpen = opensReasoning(codec, openingOptions(run))
   const tools = heardBy(run.session)
-  const reader = new TurnReader(turn, () => codec.parser({ tools, reasoningOpen }), run.emit)
+  const reader = new TurnReader(turn, () => codec.parser({ tools, reasoningOpen }), run.emit, showing(run))
   const concluded = yield* restore(speculate(run, turn, reader)).pipe(
     Effect.flatMap((spoken) =>
-      Effect.map(
-        run.session.context.keep(closingOf(codec, spoken.action._tag === "ToolCalls")),
-        (span): Concluded => ({ ...spoken, span })
-      )
+      spoken.says?._tag === "HandOver"
+        ? Effect.as(rollBack(run.session), spoken as Spoke)
+        : Effect.map(
+            run.session.context.keep(closingOf(codec, spoken.action._tag === "ToolCalls")),
+            (span): Spoke => ({ ...spoken, span })
+          )
     ),
     Effect.onExit((exit) => {
       run.budget.modelMillis += nowMillis(run.clock) - before
       // What was stopped before it started leaves nothing to roll back.
       const began = run.budget.turns > turnsBefore
-      return Exit.isFailure(exit) && began ? rolledBack(run, turn, reader, exit.cause) : Effect.void
+      if (Exit.isSuccess(exit) || !began) return Effect.void
+      // A turn that died with its engine is not one that was had.
+      if (restartedIn(exit.cause)) run.budget.turns = turnsBefore
+      return rolledBack(run, turn, reader, exit.cause)
     })
   )
+  const { span } = concluded
+  if (span === undefined) {
+    if (reader.shown) run.emit({ _tag: "Retracted", turn, reason: "handed_over" })
+    run.trace.note(finishedEvent(run, turn, concluded.last, reader.raw), parsedEvent(run, turn, concluded))
+    return yield* handOver(run, turn)
+  }
   if (reader.shown && concluded.action._tag !== "FinalText") {
     run.emit({ _tag: "Retracted", turn, reason: concluded.action._tag === "ToolCalls" ? "call" : "malformed" })
   }
   run.open = owed(turn, concluded.action)
   if (concluded.action._tag === "Malformed") run.budget.rejected++
-  record(run, turn, reader, concluded)
+  record(run, turn, reader, { ...concluded, span })
   return follow(run, turn, concluded)
 })
 

@@ -31,6 +31,7 @@ import { clockOf, gatesOf } from "./ReplayGates.ts"
 import { ledger } from "./ReplayLedger.ts"
 import { playback } from "./ReplayModel.ts"
 import { type Published, pool } from "./ReplayPool.ts"
+import { phaseOptions, replyIn, routeOf } from "./ReplayRoute.ts"
 import { type Divergence, type Ending, type StoppedAt, Tape } from "./ReplayTape.ts"
 import { recorded } from "./ReplayTerms.ts"
 import * as ReplayTools from "./ReplayTools.ts"
@@ -84,6 +85,11 @@ const limitsOf = (recorded: TraceRecord["data"][string]): Limits => {
   return Object.fromEntries(named.map((name) => [name, known[name] ?? Infinity])) as unknown as Limits
 }
 
+const contextOf = (recorded: TraceRecord["data"][string]): NonNullable<RunOptions["context"]> => {
+  const { keep, on_full } = recorded as { readonly on_full: "refuse" | "compact"; readonly keep: number }
+  return { onFull: on_full, keep }
+}
+
 /** `gates` as provenance says them; they are made when there is a tape. */
 const takeApart = (
   started: TraceRecord,
@@ -91,7 +97,7 @@ const takeApart = (
   records: ReadonlyArray<TraceRecord>
 ): Omit<Recording, "past"> => {
   const { calls, limits, redact, task } = started.data
-  const { codec, codec_reason, gates, model, policy, profile, sampling, system } = provenance.data
+  const { codec, codec_reason, context, gates, model, policy, profile, sampling, system } = provenance.data
   const { constrained = false, thinking } = (profile ?? {}) as {
     readonly thinking?: boolean | null
     readonly constrained?: boolean
@@ -111,8 +117,10 @@ const takeApart = (
       limits: limitsOf(limits),
       calls: calls as never,
       sampling: sampling as never,
+      ...(context === undefined ? {} : { context: contextOf(context) }),
       ...(typeof thinking === "boolean" ? { thinking } : {}),
       constrained,
+      ...phaseOptions(provenance),
       trace: { content: true, tokenEvents: records.some(({ event_type: type }) => type === "generation_token") }
     }
   }
@@ -139,7 +147,8 @@ const pastOf = (
   const folded = fold(earlier)
   if (Result.isFailure(folded)) return refuse(`the run it continued cannot be continued: ${folded.failure}`)
   const asked = earlier.at(-1)?.at(-1)?.event_type === "run_needs_input"
-  return Effect.succeed({ past: folded.success, answer: asked ? answerOf(records, tools) : undefined })
+  const answer = folded.success.questioned === true ? replyIn(records) : answerOf(records, tools)
+  return Effect.succeed({ past: folded.success, answer: asked ? answer : undefined })
 }
 
 /** What can be replayed, or why not. */
@@ -235,8 +244,9 @@ const again = Effect.fnUntraced(function* (recording: Recording, tape: Tape, too
     Context.add(Clock.Clock, clockOf(tape, tools))
   )
   const session: Session = { ...opened, codecReason, context }
+  const control = { ...controlOf(tape, past), ...routeOf(tape.records, session, yield* Effect.orDie(model.session)) }
   // A defect that is on the record is one of this run too; any other shows in the events.
-  return yield* Effect.exit(Effect.provideContext(execute(session, task, options, controlOf(tape, past)), services))
+  return yield* Effect.exit(Effect.provideContext(execute(session, task, options, control), services))
 })
 
 /** Stands in while the codec is looked up; nothing is asked of it. */
@@ -249,6 +259,7 @@ const noModel: Pick<Model["Service"], "tokenize" | "session"> = {
     },
     keep: () => Effect.never,
     rollback: Effect.void,
+    rewind: () => Effect.void,
     length: Effect.succeed(0),
     measure: () => Effect.succeed(0)
   })

@@ -6,10 +6,10 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Codec } from "../../engine/codecs/Codec.ts"
-import type { EngineError } from "../../engine/EngineError.ts"
+import { EngineError } from "../../engine/EngineError.ts"
 import type { GenerationEvent } from "../../engine/Generation.ts"
 import { Model, type ModelIdentity, type ModelSession } from "../../engine/Model.ts"
-import { flatten, type Segment } from "../../engine/Prompt.ts"
+import { flatten, type Segment, type Span } from "../../engine/Prompt.ts"
 import { sizeThatFits } from "./ReplayExcerpt.ts"
 import type { Tape } from "./ReplayTape.ts"
 import type { TraceRecord } from "./TraceReader.ts"
@@ -43,6 +43,13 @@ class Playback {
   readonly #identity: ModelIdentity
   readonly #outputTokens: number
   #length = 0
+  /** Messages of the past that are evaluated again so far. */
+  #restored = 0
+  /** The compaction whose room is made, and how many messages came back so far. */
+  #compaction: TraceRecord | undefined
+  #putBack = 0
+  /** A message has just not fitted. */
+  #overflowed = false
   /** Text of the turn so far: a continued turn's record holds all of it. */
   #spoken = ""
 
@@ -55,7 +62,11 @@ class Playback {
 
   #take(kind: "message" | "turn") {
     return Effect.suspend(() => {
-      const span = this.#tape.history() ?? this.#tape.span(kind)
+      const compaction = this.#tape.compaction()
+      if (compaction !== undefined) return this.#compacting(compaction)
+      const restored = this.#tape.history(this.#restored)
+      if (restored !== undefined) this.#restored++
+      const span = restored ?? this.#tape.span(kind)
       // A turn is kept where nothing can interrupt.
       if (span === undefined) {
         return kind === "message" ? this.#tape.interruption("session_state_changed") : this.#tape.failure("a kept turn")
@@ -63,6 +74,19 @@ class Playback {
       this.#length = span.end
       return Effect.succeed(span)
     })
+  }
+
+  /** Room is about to be made, because this did not fit; or is being made. */
+  #compacting(record: TraceRecord): Effect.Effect<Span, EngineError> {
+    if (this.#compaction !== record) {
+      this.#overflowed = true
+      const message = "the message does not fit the context"
+      return Effect.fail(new EngineError({ reason: "context_overflow", message }))
+    }
+    const span = (record.data["kept"] as ReadonlyArray<readonly [number, number]>)[this.#putBack++]
+    if (span === undefined) return this.#tape.brokenOff()
+    this.#length = span[1]
+    return Effect.succeed({ start: span[0], end: span[1] })
   }
 
   #turn(): Stream.Stream<GenerationEvent, EngineError> {
@@ -90,6 +114,10 @@ class Playback {
   #measure(segments: ReadonlyArray<Segment>): number {
     const { next, previous } = this.#tape
     const coming = next()
+    if (this.#overflowed) {
+      this.#overflowed = false
+      return number(coming?.record.data["needed"]) - this.#outputTokens
+    }
     // A cut answer: is there room to let it go on?
     if (previous !== undefined && speaking.has(previous.event_type)) {
       const after = coming === undefined ? undefined : next(coming.at + 1)
@@ -98,10 +126,9 @@ class Playback {
     if (segments.length === 1 && segments[0]!.kind === "text") {
       return sizeThatFits(flatten(segments), this.#tape, this.#identity.contextTokens / 4)
     }
-    // A turn that did not fit: the record tells how many tokens it would have needed.
-    if (coming?.record.data["reason"] !== "context_exhausted" || segments === this.#codec.closing) return 0
-    const needed = /needs up to (\d+) more/.exec(String(coming.record.data["detail"]))?.[1]
-    return needed === undefined ? 0 : Number(needed) - this.#outputTokens
+    if (segments === this.#codec.closing) return 0
+    // A turn that did not fit, now or later: the record tells how many tokens it would have needed.
+    return (this.#tape.turnSize() ?? this.#outputTokens) - this.#outputTokens
   }
 
   readonly session = (): ModelSession => ({
@@ -109,6 +136,13 @@ class Playback {
     turn: () => this.#turn(),
     keep: () => this.#take("turn"),
     rollback: Effect.void,
+    recoveries: this.#tape.recoveries,
+    rewind: (length) =>
+      Effect.sync(() => {
+        this.#length = length
+        this.#compaction = this.#tape.compaction()
+        this.#putBack = 0
+      }),
     length: Effect.sync(() => this.#length),
     measure: (segments) => Effect.sync(() => this.#measure(segments))
   })

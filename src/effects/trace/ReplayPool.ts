@@ -100,10 +100,23 @@ class Attempts {
   readonly run = (call: AdmittedCall): Effect.Effect<ToolOutcome> => {
     const tape = this.#tape
     const found = tape.find("tool_execution_finished", call.callId)
+    const inside = tape.find("child_run_started", call.callId)
+    if (inside !== undefined && inside.at < (found?.at ?? tape.records.length)) return this.#inside(inside, call)
     const next = tape.coming(({ data, event_type: type }) => ending.has(type) && data["call"] === call.callId)
     const tried = next === undefined || next === found?.record ? undefined : this.#try(next, found?.record, call)
     if (tried !== undefined) return Effect.andThen(tape.reach(tape.records.indexOf(next!), "the end of a try"), tried)
     return this.#last(call.callId, found)
+  }
+
+  /** A call that was a run of its own said so; that run has its own record. */
+  #inside({ at, record }: { readonly at: number; readonly record: TraceRecord }, call: AdmittedCall) {
+    const { data, step } = record
+    const told = Effect.sync(() =>
+      this.#tape.take([{ type: "child_run_started", step, phase: "execute", data: data as never }])
+    )
+    return this.#tape
+      .reach(at, "child_run_started")
+      .pipe(Effect.andThen(told), Effect.andThen(Effect.suspend(() => this.run(call))))
   }
 
   /** A try that was not the last thing to happen to its call. */

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import { type TraceInput, terminalTypes } from "../../actors/TraceEvent.ts"
 import { TraceError } from "../../actors/TraceWriter.ts"
 import { EngineError } from "../../engine/EngineError.ts"
+import type { Recovery } from "../../engine/Model.ts"
 import type { ToolOutcome } from "../../tools/ToolCall.ts"
 import type { Stop } from "../State.ts"
 import { type Difference, differenceOf } from "./TraceCompare.ts"
@@ -47,6 +48,18 @@ const inBetween = new Set(["generation_token", "late_outcome"])
 
 const messages = new Set(["message_committed", "tool_result_committed", "feedback_committed", "late_outcome"])
 const keeping = new Set(["model_call_finished", "assistant_action_parsed", "late_outcome"])
+
+/** A message or turn that says what the next turn follows; what was evaluated again does not. */
+const isMessage = ({ data, event_type: type }: TraceRecord): boolean =>
+  type === "session_state_changed" && data["role"] !== "history"
+
+/** Tokens a turn was to take at most, where the event says that it did not fit. */
+const neededBy = ({ data, event_type: type }: TraceRecord): number | undefined => {
+  if (type === "context_compacted") return data["for"] === "turn" ? Number(data["needed"]) : undefined
+  if (type !== "run_terminated" || data["reason"] !== "context_exhausted") return undefined
+  const said = /needs up to (\d+) more/.exec(String(data["detail"]))?.[1]
+  return said === undefined ? undefined : Number(said)
+}
 
 /** How many times other fibers are let go first before waiting for an event counts as waiting for ever. */
 const patience = 256
@@ -137,13 +150,52 @@ export class Tape {
     return this.records.slice(this.#at, end).filter(({ event_type: type }) => type === "generation_token")
   }
 
-  /** The span of what a resumed run evaluates again, until it has said so: the record holds it as one. */
-  readonly history = (): { readonly start: number; readonly end: number } | undefined => {
+  /**
+   * The span of the message that a resumed run evaluates again as its `nth`, until it has said so. Older records hold all of
+   * them as one.
+   */
+  readonly history = (nth: number): { readonly start: number; readonly end: number } | undefined => {
     const next = this.next()
     if (next?.record.event_type !== "run_resumed") return undefined
-    const span = this.records[next.at + 1]?.data["span"] as readonly [number, number] | undefined
+    const each = next.record.data["spans"] as ReadonlyArray<readonly [number, number]> | undefined
+    const span = each?.[nth] ?? (this.records[next.at + 1]?.data["span"] as readonly [number, number] | undefined)
     return span === undefined ? { start: 0, end: 0 } : { start: span[0], end: span[1] }
   }
+
+  /** The compaction that is recorded next, if that is what comes next. */
+  readonly compaction = (): TraceRecord | undefined => {
+    const next = this.next()
+    return next?.record.event_type === "context_compacted" ? next.record : undefined
+  }
+
+  /**
+   * Tokens that a turn was to take at most, where the record comes to one that did not fit in a place like the present one:
+   * after answers, or after anything else.
+   */
+  readonly turnSize = (): number | undefined => {
+    const answers = (at: number) => {
+      const role = this.records.slice(0, at).findLast(isMessage)?.data["role"]
+      return role === undefined ? undefined : role === "tool_result" || role === "feedback"
+    }
+    const here = answers(this.#at)
+    for (let at = this.#at; at < this.records.length; at++) {
+      const needed = neededBy(this.records[at]!)
+      const there = answers(at)
+      if (needed !== undefined && (here === undefined || there === undefined || here === there)) return needed
+    }
+    return undefined
+  }
+
+  /** The run was stopped, or failed, in the middle of a compaction. */
+  readonly brokenOff = (): Effect.Effect<never, EngineError> =>
+    Effect.suspend(() => {
+      if (this.#over) return Effect.never
+      if (this.stop !== undefined) return this.enactStop(this.stop)
+      return (
+        this.#failure("engine_error") ??
+        Effect.fail(new EngineError({ reason: "lost", message: "the record does not go on like this" }))
+      )
+    })
 
   /** The span of what is committed (or kept) next; none if the record says that it was not. */
   readonly span = (kind: "message" | "turn"): { readonly start: number; readonly end: number } | undefined => {
@@ -263,6 +315,8 @@ export class Tape {
         this.#stopHere()
         return Effect.never
       }
+      const again = this.#restarted(next)
+      if (again !== undefined) return again
       const { data, event_type: type } = next.record
       const ends = type === "turn_rolled_back" || next.at >= this.#closing
       if (ends && this.stop !== undefined) return this.enactStop(this.stop)
@@ -279,12 +333,37 @@ export class Tape {
   readonly failure = (what: string): Effect.Effect<never, EngineError> =>
     Effect.suspend(() => {
       const next = this.#over ? undefined : this.next()
-      const recorded = next?.record.event_type === "turn_rolled_back" ? this.#failure("engine_error") : undefined
-      if (recorded !== undefined) return recorded
+      const ends = next?.record.event_type === "turn_rolled_back"
+      const recorded =
+        next === undefined ? undefined : (this.#restarted(next) ?? (ends && this.#failure("engine_error")))
+      if (recorded) return recorded
       if (next === undefined && !this.#over) this.#stopHere()
       if (!this.#over) this.diverge({ path: "event_type", recorded: next?.record.event_type, replayed: what })
       return Effect.fail(new EngineError({ reason: "lost", message: "the record does not go on like this" }))
     })
+
+  /** The engine died under what is asked now, and was opened again: so it is again. */
+  #restarted({
+    at,
+    record
+  }: {
+    readonly at: number
+    readonly record: TraceRecord
+  }): Effect.Effect<never, EngineError> | undefined {
+    const after = record.event_type === "turn_rolled_back" ? this.next(at + 1)?.record : record
+    if (after?.event_type !== "engine_restarted") return undefined
+    const said = this.terminal?.event_type === "run_failed" ? String(this.terminal.data["error"]) : "the engine died"
+    return Effect.fail(new EngineError({ reason: "restarted", message: said }))
+  }
+
+  /** The engines that were opened again up to here, those that the record tells of next included. */
+  readonly recoveries = (): ReadonlyArray<Recovery> => {
+    let end = this.#at
+    while (this.records[end]?.event_type === "engine_restarted") end++
+    return this.records
+      .slice(0, end)
+      .flatMap(({ data, event_type: type }) => (type === "engine_restarted" ? [data as unknown as Recovery] : []))
+  }
 
   /** The recorded failure; where the record breaks off before it says which, one of the kind it names. */
   #failure(reason: string): Effect.Effect<never, EngineError> | undefined {

@@ -8,7 +8,7 @@ import type { TraceRecord } from "./TraceReader.ts"
 /** Fields of an envelope that are not compared: they are identity and time. `seq` is the position itself. */
 export const leftOutOfEnvelope: ReadonlyArray<string> = ["schema", "run_id", "seq", "t_ms", "ts_epoch_ms", "prev"]
 
-/** Fields of `data` that are not compared: durations, and the versions a run was made with. */
+/** Fields of `data` that are not compared: durations, the versions a run was made with, and what was spared it. */
 export const leftOutOfData: ReadonlySet<string> = new Set([
   "deadline_ms",
   "duration_ms",
@@ -17,6 +17,7 @@ export const leftOutOfData: ReadonlySet<string> = new Set([
   "model_ms",
   "tool_ms",
   "total_ms",
+  "kept_state",
   "product"
 ])
 

@@ -65,7 +65,7 @@ const naming = ["call", "key", "seed", "from_run", "root_run", "from_seq", "prev
 export const leftOut: ReadonlySet<string> = new Set([...leftOutOfData, ...naming].filter((name) => name !== "product"))
 
 /** Events of these types say how a run was made; they are compared as provenance, not as steps. */
-const making = new Set(["run_started", "provenance"])
+const making = new Set(["run_started", "provenance", "phase_started"])
 
 /** Where the schemas differ, only what both have in the same places can be lined up. */
 const everySchema: ReadonlySet<string> = new Set([

@@ -118,12 +118,22 @@ class Taking {
     this.#turn(turn).calls.push(call)
   }
 
+  /** One that died with its engine and starts again is what it is the second time. */
+  #started(turn: TraceTurn, record: TraceRecord): void {
+    if (turn.rolledBack !== undefined) {
+      turn.started.length = 0
+      turn.finished.length = 0
+      turn.rolledBack = undefined
+    }
+    turn.started.push(record)
+  }
+
   readonly see = (record: TraceRecord): void => {
     const { data, event_type: type } = record
     if (typeof data["call"] === "string" && !terminalTypes.has(type)) this.#call(data["call"], record)
     const turn = turnOf(record)
     if (turn === undefined) return
-    if (type === "model_call_started") this.#turn(turn).started.push(record)
+    if (type === "model_call_started") this.#started(this.#turn(turn), record)
     else if (type === "model_call_finished") this.#turn(turn).finished.push(record)
     else if (type === "turn_rolled_back") this.#turn(turn).rolledBack = record
     else if (type === "assistant_action_parsed") this.#turn(turn).parsed = record

@@ -5,9 +5,10 @@
 import { replacements } from "./Concealed.ts"
 import { emberSchema } from "./EmberTrace.ts"
 import type { TraceRecord } from "./TraceReader.ts"
-import { isLeftOut } from "./TraceValues.ts"
+import { isHidden, join, millis, notRecorded, num, show, type Tone, type Words } from "./TraceShown.ts"
+import { around } from "./TraceTimelineAround.ts"
 
-export type Tone = "plain" | "good" | "bad" | "quiet"
+export { show, type Tone } from "./TraceShown.ts"
 
 export interface Row {
   /** Seconds since the run began. */
@@ -54,33 +55,8 @@ export interface Summary {
 
 type Data = TraceRecord["data"]
 
-/** Shows a value: content as it is, content that was left out by its size. */
-export const show = (value: unknown): string => {
-  if (typeof value === "string") return value
-  if (value === undefined || value === null) return ""
-  if (isHidden(value)) return `(${value.bytes} bytes, not recorded)`
-  // Ember's stand-in does not always say how long the content was.
-  if (isLeftOut(value)) return notRecorded(value.bytes)
-  return JSON.stringify(value)
-}
-
-const notRecorded = (bytes: unknown): string =>
-  typeof bytes === "number" ? `(${bytes} bytes, not recorded)` : "(not recorded)"
-
-const isHidden = (value: unknown): value is { readonly bytes: number } =>
-  typeof value === "object" &&
-  value !== null &&
-  "hmac" in value &&
-  typeof (value as { bytes?: unknown }).bytes === "number"
-
 /** A system text that nobody wrote. */
 const isEmpty = (value: unknown): boolean => value === "" || (isHidden(value) && value.bytes === 0)
-
-const millis = (value: unknown): string => (typeof value === "number" ? `${Math.round(value * 10) / 10} ms` : "")
-const num = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : 0)
-const join = (...parts: ReadonlyArray<string>): string => parts.filter((part) => part !== "").join(" · ")
-
-type Words = readonly [label: string, detail: string, tone?: Tone]
 
 const problems = (data: Data): string => {
   const { errors } = data
@@ -113,6 +89,7 @@ const parsed = (data: Data): Words | undefined => {
   if (data["action"] === "malformed" || data["action"] === "malformed_tool_call") {
     return ["MALFORMED", join(show(data["code"]), show(data["reason"])), "bad"]
   }
+  if (data["asks"] === true) return ["asks", join(`${show(data["count"])} calls dropped`, show(data["text"]))]
   // One call needs no announcement: its own row follows.
   if (data["action"] !== "tool_calls" || (num(data["count"]) < 2 && data["text"] === undefined)) return undefined
   return ["calls", join(show(data["count"]), show(data["text"]))]
@@ -174,8 +151,15 @@ const settled = (data: Data): Words => {
 
 /** Words for each event; `undefined` leaves it out. */
 const words: Readonly<Record<string, (record: TraceRecord) => Words | undefined>> = {
+  ...around,
   run_started: ({ data }) => ["run start", show(data["task"])],
-  run_resumed: ({ data }) => ["resumed", `from ${show(data["from_run"])}`],
+  run_resumed: ({ data }) => [
+    "resumed",
+    join(
+      `from ${show(data["from_run"])}`,
+      data["kept_state"] === undefined ? "" : `kept state ${show(data["kept_state"])}`
+    )
+  ],
   provenance: () => undefined,
   message_committed: ({ data, schema }) => {
     // The task is in the first event, but not in Ember's.

@@ -10,7 +10,9 @@ import { concealed } from "./Concealed.ts"
 import { Admission } from "./invariants/Admission.ts"
 import { Answers } from "./invariants/Answers.ts"
 import { Artifacts } from "./invariants/Artifacts.ts"
+import { ChildRuns } from "./invariants/ChildRuns.ts"
 import { Choices } from "./invariants/Choices.ts"
+import { Compactions } from "./invariants/Compactions.ts"
 import { Context } from "./invariants/Context.ts"
 import { Ending } from "./invariants/Ending.ts"
 import { Envelope } from "./invariants/Envelope.ts"
@@ -20,7 +22,9 @@ import { Frame } from "./invariants/Frame.ts"
 import type { InvariantId } from "./invariants/Invariants.ts"
 import { Legality } from "./invariants/Legality.ts"
 import { LimitsKept } from "./invariants/LimitsKept.ts"
+import { Phasing } from "./invariants/Phasing.ts"
 import { Redactions } from "./invariants/Redactions.ts"
+import { Restarts } from "./invariants/Restarts.ts"
 import { type KnownRecord, RunFacts } from "./invariants/RunFacts.ts"
 import { Samples } from "./invariants/Samples.ts"
 import { Tries } from "./invariants/Tries.ts"
@@ -92,6 +96,8 @@ export class TraceValidator {
   /** In the order in which they may rely on each other's facts. */
   readonly #parts: ReadonlyArray<{ readonly see: (record: KnownRecord) => void }> = [
     this.#artifacts,
+    new Compactions(this.#findings, this.#facts),
+    new Phasing(this.#findings, this.#facts),
     new Context(this.#findings, this.#facts),
     new Samples(this.#findings, this.#facts),
     this.#turns,
@@ -99,10 +105,12 @@ export class TraceValidator {
     new Legality(this.#findings, this.#facts),
     new Choices(this.#findings, this.#facts),
     this.#executions,
+    new ChildRuns(this.#findings, this.#facts),
     this.#tries,
     this.#wording,
     this.#answers,
-    new LimitsKept(this.#findings, this.#facts)
+    new LimitsKept(this.#findings, this.#facts),
+    new Restarts(this.#findings)
   ]
   readonly #isName = (text: string): boolean => this.#facts.tools.has(text)
   #events = 0

@@ -38,6 +38,8 @@ export type MalformedCode =
   | "empty_call"
   | "text_after_call"
   | "empty_turn"
+  /** Not a codec's: what looks like a question to the user and is none. */
+  | "invalid_question"
 
 /** Exactly one of these comes of a turn; `reasoning` is split off first and never scanned. */
 export type Action =
@@ -121,6 +123,8 @@ export interface Codec {
   readonly id: string
   /** Texts besides the model's own end token that end a turn. */
   readonly stops: ReadonlyArray<string>
+  /** Marks that end the model's turn: tokens of the vocabulary, where the file's own metadata may not name them. */
+  readonly ends: ReadonlyArray<string>
   /** The tags of a reasoning block, where the family writes them as text. */
   readonly reasoning?: ThinkingTags
   /** How reasoning is closed in the model's place, where that is not said by `reasoning`. */

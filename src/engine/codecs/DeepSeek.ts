@@ -122,6 +122,7 @@ const renderV31 = (
 const v3 = (id: string, thinks: boolean): Codec => ({
   id,
   stops: [],
+  ends: [end],
   reasoning,
   system: system(true),
   user,
@@ -143,6 +144,7 @@ export const deepSeekR1: Codec = v3("deepseek-r1", true)
 const v31 = (id: string, silent: string): Codec => ({
   id,
   stops: [],
+  ends: [end],
   reasoning,
   system: system(false),
   user,

@@ -85,6 +85,7 @@ const lastThinkEnd = (content: string): number => {
 const r1 = (id: string, list: ListTools): Codec => ({
   id,
   stops: [],
+  ends: [end],
   reasoning,
   system: (text, options) => system(text, options, list).done(),
   user,

@@ -27,6 +27,7 @@ import {
   mistralV13,
   mistralV15
 } from "./Mistral.ts"
+import { openAiChat } from "./OpenAiChat.ts"
 import { qwen3, qwen3Thinking } from "./Qwen3.ts"
 import { qwen25 } from "./Qwen25.ts"
 import { qwen35, qwen38 } from "./Qwen35.ts"
@@ -77,6 +78,9 @@ const codecs: ReadonlyMap<string, Codec> = new Map(
   ].map((codec) => [codec.id, codec])
 )
 
+/** Spoken with servers, by no model: found by name, and never chosen from a template or offered for one. */
+const spokenWithServers: ReadonlyMap<string, Codec> = new Map([[openAiChat.id, openAiChat]])
+
 /** Group names and older spellings. */
 const aliases: ReadonlyMap<string, string> = new Map([
   ["qwen-hermes", "qwen2.5"],
@@ -120,7 +124,7 @@ export interface ModelHints {
 /** A codec by id or alias. */
 export const byId = (id: string): Result.Result<Codec, NotChosen> => {
   const known = id.trim().toLowerCase()
-  const codec = codecs.get(aliases.get(known) ?? known)
+  const codec = codecs.get(aliases.get(known) ?? known) ?? spokenWithServers.get(known)
   if (codec !== undefined) return Result.succeed(codec)
   const near = nearest(known, [...codecs.keys(), ...aliases.keys()])
   const candidates = near === undefined ? ids : [aliases.get(near) ?? near].filter((name) => codecs.has(name))

@@ -111,6 +111,7 @@ const render = (messages: ReadonlyArray<Message>, options: RenderOptions): Reado
 export const functionGemma: Codec = {
   id: "functiongemma",
   stops: [],
+  ends: ["<end_of_turn>", "<eos>"],
   system,
   user: (content) => turn("user", content),
   answers,

@@ -65,6 +65,7 @@ const render = (messages: ReadonlyArray<Message>, options: RenderOptions): Reado
 export const gemma3: Codec = {
   id: "gemma3",
   stops: [],
+  ends: ["<end_of_turn>", "<eos>"],
   system,
   user,
   answers: (list) => user(answerLines(list)),

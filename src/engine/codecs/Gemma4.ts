@@ -169,6 +169,7 @@ const gemma = (variant: Variant): Codec => {
   return {
     id,
     stops: [],
+    ends: ["<turn|>", "<eos>"],
     reasoning,
     system: (text, options) => system(text, options, style),
     user: (content) => turn("user", content),

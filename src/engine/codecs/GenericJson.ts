@@ -122,6 +122,7 @@ const turns: Turns = {
 export const genericJson: Codec = {
   id: "generic-json",
   stops: [],
+  ends: ChatMl.ends,
   reasoning: ChatMl.thinkTags,
   system,
   user: turns.user,

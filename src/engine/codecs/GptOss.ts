@@ -154,6 +154,7 @@ const renderAll = (
 const codec = (id: string, early: boolean): Codec => ({
   id,
   stops: [],
+  ends: ["<|return|>", "<|call|>", "<|endoftext|>"],
   system: (text, options) => systemTurn(text, options, early),
   user,
   answers,

@@ -105,6 +105,7 @@ const render = (messages: ReadonlyArray<Message>, options: RenderOptions, vllm: 
 const hermesCodec = (id: string, vllm: boolean): Codec => ({
   id,
   stops: [],
+  ends: ChatMl.ends,
   reasoning: ChatMl.thinkTags,
   system: (system, options) => [
     ...toolsTurn(options.tools, vllm),

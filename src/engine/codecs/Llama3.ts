@@ -144,6 +144,7 @@ const render = (messages: ReadonlyArray<Message>, options: RenderOptions, wordin
 const llama3Codec = (id: string, wording: Wording): Codec => ({
   id,
   stops: [],
+  ends: ["<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"],
   system: (text, options) => systemTurn(text, options, wording, true),
   user: (content) => say("user", content),
   answers: (list) => list.flatMap(({ text }) => answer(text, wording)),

@@ -99,6 +99,7 @@ const mistralCodec = (generation: Generation): Codec => {
   return {
     id: generation.id,
     stops: [],
+    ends: ["</s>"],
     reasoning,
     // Without a tag for it, the system text opens the conversation as a turn of its own.
     system: (text, options) => {

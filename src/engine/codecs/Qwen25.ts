@@ -31,6 +31,7 @@ const turns: Turns = {
 export const qwen25: Codec = {
   id: "qwen2.5",
   stops: [],
+  ends: ChatMl.ends,
   reasoning: ChatMl.thinkTags,
   system: turns.system,
   user: turns.user,

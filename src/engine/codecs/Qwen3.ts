@@ -71,6 +71,7 @@ const qwen3Codec = (id: string, alwaysThinks: boolean): Codec => {
   return {
     id,
     stops: [],
+    ends: ChatMl.ends,
     reasoning: ChatMl.thinkTags,
     system,
     user: (content) => ChatMl.turn("user", content),

@@ -100,6 +100,7 @@ const render = (messages: ReadonlyArray<Message>, options: RenderOptions, leads:
 const codec = (id: string, lead: Lead): Codec => ({
   id,
   stops: [],
+  ends: ChatMl.ends,
   reasoning: ChatMl.thinkTags,
   system: (text, options) => system(text, options, lead),
   user: (content) => ChatMl.turn("user", strip(content)),

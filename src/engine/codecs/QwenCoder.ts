@@ -118,6 +118,7 @@ const coder = (wording: Wording): Codec => {
   return {
     id: wording.id,
     stops: [],
+    ends: ChatMl.ends,
     reasoning: ChatMl.thinkTags,
     system,
     user: turns.user,

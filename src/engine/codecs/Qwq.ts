@@ -59,6 +59,7 @@ const render = (messages: ReadonlyArray<Message>, options: RenderOptions): Reado
 export const qwq: Codec = {
   id: "qwq",
   stops: [],
+  ends: ChatMl.ends,
   reasoning: ChatMl.thinkTags,
   system,
   user: (content) => ChatMl.turn("user", content),

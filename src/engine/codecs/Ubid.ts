@@ -77,6 +77,7 @@ const turns: Turns = {
 export const ubid: Codec = {
   id: "ubid",
   stops: [],
+  ends: ChatMl.ends,
   reasoning: ChatMl.thinkTags,
   system,
   user: turns.user,

@@ -57,6 +57,24 @@ const speak = Effect.fnUntraced(function* (maxTokens: number, stops: ReadonlyArr
 })
 
 describe("LanguageModelEngine", () => {
+  it.effect("a session goes back to where something was committed, and the provider hears no more of the rest", () => {
+    const { asked, layer } = hosted(["first", "second"])
+    const engine = LanguageModelEngine.layer({ name: "hosted" }).pipe(Layer.provide(layer))
+    return Effect.gen(function* () {
+      const { session } = yield* speak(20)
+      const before = yield* session.length
+      const kept = yield* session.keep([control("<|im_end|>\n")])
+      yield* session.commit([control("<|im_start|>user\n"), text("more"), control("<|im_end|>\n")])
+      assert.strictEqual((yield* Effect.flip(session.rewind(kept.end + 1))).reason, "bad_request")
+      yield* session.rewind(before)
+      assert.strictEqual(yield* session.length, before)
+      const sampling = { temperature: 0, topK: 1, topP: 1, seed: 1 }
+      const opening = [control("<|im_start|>assistant\n")]
+      yield* Stream.runDrain(session.turn(opening, { maxTokens: 20, stops: [], sampling }))
+      assert.deepStrictEqual(asked[1]!.content, asked[0]!.content)
+    }).pipe(Effect.provide(engine))
+  })
+
   it.effect("a run is driven by any language model, with its calls behind every gate", () => {
     const { asked, layer } = hosted([call("add", { a: 2, b: 3 }), "It is 5."])
     const engine = LanguageModelEngine.layer({ name: "hosted" }).pipe(Layer.provide(layer))

@@ -115,6 +115,49 @@ describe("a conversation file", () => {
     })
   )
 
+  it.live("is not written over by a run when somebody else changed it meanwhile", () =>
+    Effect.gen(function* () {
+      const path = join(mkdtempSync(join(tmpdir(), "writ-file-")), "talk.yaml")
+      const blank = saying("What is 2 plus 3?")
+      yield* ConversationFile.save(path, blank)
+      const save = ConversationFile.keeper(path, yield* ConversationFile.load(path))
+      const first = { ...blank, session: [...blank.session.slice(0, 1), { role: "assistant" as const, content: "5" }] }
+      yield* save(first)
+      const second = { ...first, session: [...first.session, { role: "user" as const, content: "Thanks." }] }
+
+      const edited = readFileSync(path, "utf8").replace("2 plus 3", "2 plus 4")
+      writeFileSync(path, edited)
+      assert.include(yield* refusal(save(second)), "it was changed while it was run")
+      assert.strictEqual(readFileSync(path, "utf8"), edited)
+
+      // Comments say nothing to a model, and stay; what is gone cannot be written over.
+      writeFileSync(path, `# mine\n${edited.replace("2 plus 4", "2 plus 3")}`)
+      yield* save(second)
+      assert.match(readFileSync(path, "utf8"), /^# mine\n[\s\S]*Thanks\.\n$/)
+      rmSync(path)
+      yield* save(first)
+      assert.deepStrictEqual(yield* ConversationFile.load(path), first)
+      writeFileSync(path, "half a fi")
+      assert.include(yield* refusal(save(second)), "it was changed while it was run")
+    })
+  )
+
+  it.live("two runs of one file: the second to write keeps what the first wrote", () =>
+    Effect.gen(function* () {
+      const path = join(mkdtempSync(join(tmpdir(), "writ-file-")), "talk.yaml")
+      const blank = saying("Which?")
+      yield* ConversationFile.save(path, blank)
+      const answered = (content: string): Conversation => ({
+        ...blank,
+        session: [...blank.session.slice(0, 1), { role: "assistant", content }]
+      })
+      const [one, other] = [ConversationFile.keeper(path, blank), ConversationFile.keeper(path, blank)]
+      yield* one(answered("this"))
+      assert.include(yield* refusal(other(answered("that"))), "by another run")
+      assert.deepStrictEqual(yield* ConversationFile.load(path), answered("this"))
+    })
+  )
+
   it.live("is a new file each time it is written, so that whoever reads the old one reads it to its end", () =>
     Effect.gen(function* () {
       const path = join(yield* directory, "default.yaml")

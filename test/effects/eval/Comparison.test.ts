@@ -64,6 +64,17 @@ describe("a comparison", () => {
     )
   })
 
+  it("takes no case for another one that is called as the second of a name would be", () => {
+    const report = (...shown: ReadonlyArray<Outcome>) =>
+      reportOf(
+        "r",
+        ["x", "x", "x (2)", "x"].map((name, at) => ({ case: name, outcomes: [["tokens", shown[at]!] as const] }))
+      )
+    const found = compare([report("pass", "pass", "pass", "pass")], [report("pass", "fail", "pass", "pass")])
+    assert.strictEqual(found.pairs.length, 4)
+    assert.deepStrictEqual([found.regressed, found.unchanged_pass], [1, 3])
+  })
+
   it("names what only one side has, and what one side did not decide, and counts neither", () => {
     const a = reportOf("a", [
       {
@@ -158,6 +169,14 @@ describe("repeated runs", () => {
 })
 
 describe("the gate", () => {
+  it("is shut for reports of different suites: the same place in them is another assertion", () => {
+    const report = (suite: string) => reportOf("r", [{ outcomes: [["text_contains", "pass"]] }], { suite })
+    const found = compare([report("prices")], [report("manners")])
+    assert.match(problems(found).join(), /different suites: prices, manners/)
+    assert.include(comparisonMarkdown(found, undefined), "different suites (prices, manners)")
+    assert.deepStrictEqual(problems(compare([report("prices")], [report("prices")])), [])
+  })
+
   const between = (a: Parameters<typeof compare>[0], b: Parameters<typeof compare>[1], improvement = false) =>
     problems(compare(a, b), { improvement })
 

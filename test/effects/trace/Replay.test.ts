@@ -55,7 +55,7 @@ const replayable = (Object.keys(good) as Array<GoodName>).filter(
     !name.includes("no content") &&
     !name.startsWith("resumed") &&
     name !== "redacted" &&
-    name !== "a session's second task"
+    !/^a session's (second|third) task|another run$|answered in the session/.test(name)
 )
 
 /** In which order work that ran side by side ended is a matter of time, and is replayed as it is recorded. */

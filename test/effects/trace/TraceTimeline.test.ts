@@ -111,7 +111,7 @@ describe("a timeline", () => {
       assert.strictEqual(detail(unknown, "looked"), "book · its effect is unclear")
       assert.match(detail(unknown, "ESCALATED"), /^book · nobody here knows its outcome, after /)
       assert.include(detail(yield* rows("no longer ready"), "NOT READY"), "after the approval")
-      assert.include(detail(yield* rows("denied twice"), "notice"), "follows the refusal at 10")
+      assert.include(detail(yield* rows("denied twice"), "notice"), "follows the refusal at 11")
     })
   )
 

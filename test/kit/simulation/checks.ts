@@ -224,6 +224,7 @@ const pieceOf = (codec: Codec, entries: ReadonlyArray<Entry>, before: Entry | un
     case "system":
       return codec.system(entry.implicit ? undefined : entry.content, { tools: registry.specs })
     case "user":
+    case "marker":
       return codec.user(entry.content)
     case "assistant":
       return [

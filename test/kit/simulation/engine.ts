@@ -64,6 +64,7 @@ export const faulty = (
           ),
     keep: (closing) => guard("keep", session.keep(closing)),
     rollback: guard("rollback", session.rollback),
+    rewind: session.rewind,
     length: session.length,
     measure: (segments) => guard("measure", session.measure(segments))
   }

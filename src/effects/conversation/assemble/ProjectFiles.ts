@@ -1,6 +1,6 @@
 /** The files of a project that an assembly includes: found by path or by one `*`, read as they are, each once. Throws `Refusal`s. */
-import { readdirSync, readFileSync } from "node:fs"
-import { isAbsolute, join, normalize, resolve } from "node:path"
+import { readdirSync, readFileSync, realpathSync } from "node:fs"
+import { isAbsolute, join, normalize, relative, resolve, sep } from "node:path"
 import { look, reasonOf } from "../../../actors/Directories.ts"
 import { type Path, Refusal } from "../YamlDocuments.ts"
 import { inOrder } from "./Assembly.ts"
@@ -25,6 +25,8 @@ const refuseSpelling = (path: string, place: Path): void => {
 export class ProjectFiles {
   readonly root: string
   readonly #texts = new Map<string, string>()
+  /** Files whose links were followed, and did not lead out. */
+  readonly #within = new Set<string>()
 
   constructor(root: string) {
     this.root = resolve(root)
@@ -35,7 +37,7 @@ export class ProjectFiles {
     this.#refuseOutside(path, place)
     if (path.includes("*"))
       throw new Refusal(place, `${path}: this is one file; * is for system, examples, context and tools`)
-    return this.#read(path, place)
+    return this.#inside(path, place)
   }
 
   /** One file that may lie outside, named as seen from the project. */
@@ -56,7 +58,7 @@ export class ProjectFiles {
       throw new Refusal(place, `${pattern}: * may stand in the last part only: name the directory`)
     }
     const [before = "", after, ...more] = last.split("*")
-    if (after === undefined) return [this.#read(pattern, place)]
+    if (after === undefined) return [this.#inside(pattern, place)]
     if (more.length > 0) throw new Refusal(place, `${pattern}: at most one * is supported`)
     const names = this.#namesIn(segments.join("/"), place).filter(
       (name) =>
@@ -71,7 +73,7 @@ export class ProjectFiles {
         `${pattern} matches no file in ${resolve(this.root, ...segments)} (* is the only wildcard)`
       )
     }
-    return names.map((name) => this.#read(join(...segments, name), place))
+    return names.map((name) => this.#inside(join(...segments, name), place))
   }
 
   #refuseOutside(path: string, place: Path): void {
@@ -97,6 +99,18 @@ export class ProjectFiles {
     } catch (cause) {
       throw new Refusal(place, `the directory ${real} cannot be read: ${reasonOf(cause)}`)
     }
+  }
+
+  /** Links may lead from one place of the project to another, and not out of it. */
+  #inside(path: string, place: Path): ProjectFile {
+    const file = this.#read(path, place)
+    const named = resolve(this.root, path)
+    if (this.#within.has(named)) return file
+    const from = relative(realpathSync(this.root), realpathSync(named))
+    if (from === ".." || from.startsWith(`..${sep}`) || isAbsolute(from))
+      throw new Refusal(place, `${path} leads out of the project, by a link: use kind: external for such a file`)
+    this.#within.add(named)
+    return file
   }
 
   #read(path: string, place: Path): ProjectFile {

@@ -12,15 +12,17 @@ const sure: ReadonlySet<string> = new Set(["none", "present"])
 export const noUncommittedEffects = kind("no_uncommitted_effects", {}, (_, subject) => {
   const missing = recordMissing(subject)
   if (missing !== undefined) return fail(missing)
-  const unfinished = subject.unfinished()
-  if (unfinished !== undefined) return fail(unfinished)
-  const answered = new Set(subject.results().map(({ tool_use_id }) => tool_use_id))
-  for (const { effect, executed, id, tool } of settledCalls(subject)) {
-    if (executed && !answered.has(id))
+  const settled = settledCalls(subject)
+  for (const { effect, executed, id, result, tool } of settled) {
+    if (executed && result === undefined)
       return fail(`${tool} (${id}) was executed, and its result is not in the conversation`)
     if (effect !== undefined && !sure.has(effect)) return fail(`the effect of ${tool} (${id}) is ${effect}`)
   }
-  const settled = new Set(settledCalls(subject).map(({ id }) => id))
-  const open = subject.calls().find(({ id }) => !answered.has(id) && !settled.has(id))
-  return open === undefined ? pass : fail(`${open.name} (${open.id}) was neither settled nor answered`)
+  const keys = new Set(settled.map(({ id, message }) => `${message} ${id}`))
+  const open = subject
+    .calls()
+    .find(({ id, message }) => subject.resultOf(message, id) === undefined && !keys.has(`${message} ${id}`))
+  if (open !== undefined) return fail(`${open.name} (${open.id}) was neither settled nor answered`)
+  const unfinished = subject.unfinished()
+  return unfinished === undefined ? pass : fail(unfinished)
 })

@@ -14,8 +14,11 @@ export type Found =
 
 const no = (verdict: Verdict): Found => ({ _tag: "Verdict", verdict })
 
-/** Patterns in filters may never end, and descending more than once takes long in deep values; other paths end soon. */
-const canBeLong = (path: string): boolean => /match|search/.test(path) || path.split("..").length > 2
+/**
+ * Patterns in filters may never end, a filter may ask the whole value anew at each place, and descending more than once takes
+ * long in deep values; other paths end soon.
+ */
+const canBeLong = (path: string): boolean => path.includes("?") || path.split("..").length > 2
 
 /** All values at a path, in order. */
 export const find = (value: Json, path: string): Found => {

@@ -1,10 +1,12 @@
 /** What a run wrote into the turns about calls: what each came to. Kinds about effects read this, never the proposals alone. */
 import type { JsonObject } from "../../../tools/JsonText.ts"
-import { turnEvents } from "../../conversation/Conversation.ts"
+import { callsOf, type ToolResultBlock, turnEvents } from "../../conversation/Conversation.ts"
 import type { Subject } from "../Subject.ts"
 import { quote } from "../Verdict.ts"
 
 export interface SettledCall {
+  /** The message whose turn says so. With `id` it names the call. */
+  readonly message: number
   readonly id: string
   readonly tool: string
   readonly outcome: string
@@ -13,26 +15,28 @@ export interface SettledCall {
   readonly executed: boolean
   /** What it was proposed with. */
   readonly input: JsonObject | undefined
+  /** What it is answered with in the conversation. */
+  readonly result: ToolResultBlock | undefined
 }
 
 const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
-/** Every settled call in order. */
-export const settledCalls = (subject: Subject): ReadonlyArray<SettledCall> => {
-  const inputs = new Map(subject.calls().map(({ id, input }) => [id, input]))
-  return subject.events(turnEvents.call).map((said) => {
+/** Every settled call in order. A turn's events are about the calls of that turn: another one may have the same ids. */
+export const settledCalls = (subject: Subject): ReadonlyArray<SettledCall> =>
+  subject.eventsAt(turnEvents.call).map(({ at, attributes: said }) => {
     const id = text(said.id) ?? ""
     return {
+      message: at,
       id,
       tool: text(said.tool) ?? "",
       outcome: text(said.outcome) ?? "",
       class: text(said.class),
       effect: text(said.effect),
       executed: said.executed === true,
-      input: inputs.get(id)
+      input: callsOf(subject.conversation.session[at]!).find((call) => call.id === id)?.input,
+      result: subject.resultOf(at, id)
     }
   })
-}
 
 /** Is there any record of a run in it? A conversation written by hand has none, and nothing about effects can be said of it. */
 export const recordMissing = (subject: Subject): string | undefined =>

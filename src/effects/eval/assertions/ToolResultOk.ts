@@ -5,9 +5,9 @@ import { fail, pass } from "../Verdict.ts"
 import { settledCalls, settledSeen } from "./Settled.ts"
 
 export const toolResultOk = kind("tool_result_ok", { tool: Schema.optionalKey(Tool) }, ({ tool }, subject) => {
-  const fine = new Set(subject.results().flatMap((one) => (one.is_error === true ? [] : [one.tool_use_id])))
   const found = settledCalls(subject).some(
-    (call) => call.executed && fine.has(call.id) && (tool === undefined || call.tool === tool)
+    ({ executed, result, tool: name }) =>
+      executed && result !== undefined && result.is_error !== true && (tool === undefined || name === tool)
   )
   return found
     ? pass

@@ -67,7 +67,16 @@ const scales: Readonly<Record<string, ReadonlyArray<number>>> = {
   minutes: [1, 60, 6e4],
   h: [1, 60, 3600, 3.6e6],
   hour: [1, 60, 3600],
-  hours: [1, 60, 3600]
+  hours: [1, 60, 3600],
+  tsd: [1, 1e3],
+  tausend: [1, 1e3],
+  mio: [1, 1e6],
+  millionen: [1, 1e6],
+  mrd: [1, 1e9],
+  milliarden: [1, 1e9],
+  sekunden: [1, 1e3],
+  minuten: [1, 60, 6e4],
+  stunden: [1, 60, 3600]
 }
 const units = wordSet(
   "x ms px kg g km cm mm nm l ml c f w kw v hz khz mhz ghz eur usd gbp chf pt pp fps t ha ppm rpm kwh db kbps mbps"
@@ -77,11 +86,17 @@ const labels = wordSet(
   "step steps option part section chapter figure fig example phase point method approach stage scenario case exercise"
 )
 const sureness = wordSet("sure certain confident positive right correct")
-const hedges = wordSet(
-  "about around roughly approximately approx nearly almost circa ca some over under above below than least most to"
+/** What is given is not reached, or left behind. */
+const bounds = wordSet(
+  "nearly almost over under above below than least most fast knapp über unter mindestens höchstens als"
 )
+const hedges = new Set([
+  ...bounds,
+  ...wordSet("about around roughly approximately approx circa ca some to etwa rund ungefähr")
+])
 
-const whole = /^[~≈]?[-+−]?([$€£¥]?)[-+−]?(\d[\d.,]*)(?:e([-+]?\d{1,3}))?([%€$£¥°]?)([a-zµ]{0,4})$/i
+const whole =
+  /^[~≈]?[-+−]?([$€£¥]?)[-+−]?(\d(?:[\d.,]|['’\u00a0\u202f](?=\d{3}))*)(?:e([-+]?\d{1,3}))?([%€$£¥°]?)([a-zµ]{0,4})$/i
 
 /** Separators of thousands and decimals, in every way the form allows. Nothing for what is several numbers. */
 export const readings = (digits: string): ReadonlyArray<{ readonly value: number; readonly decimals: number }> => {
@@ -102,12 +117,16 @@ export const readings = (digits: string): ReadonlyArray<{ readonly value: number
   return commas === 1 && points === 0 ? [plain(digits.replace(",", "."))] : []
 }
 
-/** Half of the last place: of the digits that are given, or of those that are not zero in a rough number. */
-const precision = (value: number, decimals: number, rough: boolean): number => {
-  if (!rough || decimals > 0 || value === 0) return 0.5 * 10 ** -decimals
+/**
+ * Half of the last place: of the digits that are given, or of those that are not zero in a rough number. `bound`: all of it, as
+ * "over 3600" is said of 3680.
+ */
+const precision = (value: number, decimals: number, rough: boolean, bound: boolean): number => {
+  const part = bound ? 1 : 0.5
+  if (!rough || decimals > 0 || value === 0) return part * 10 ** -decimals
   let place = 1
   while (value % (place * 10) === 0 && place < value) place *= 10
-  return 0.5 * place
+  return part * place
 }
 
 interface Around {
@@ -131,12 +150,14 @@ const single = (word: Word, around: Around): Mention | undefined => {
   if (unit !== "" && !units.has(unit) && !Object.hasOwn(scales, unit)) return undefined
   const power = exponent === undefined ? 1 : 10 ** Number(exponent)
   const next = around.after?.mark === false ? around.after.lower : ""
-  const percent = mark === "%" || around.after?.text === "%" || /^(?:percent|per|percentage)$/.test(next)
+  const percent = mark === "%" || around.after?.text === "%" || /^(?:percent|per|percentage|prozent)$/.test(next)
   const money = [sign, mark, unit, next, around.before?.lower].some((one) => one !== undefined && currencies.has(one))
   const rough = /^[~≈]/.test(word.text) || hedges.has(around.before?.lower ?? "")
+  const bound = bounds.has(around.before?.lower ?? "")
   const times = scaled(unit, around)
-  const parts = readings(digits!.replace(/[.,]+$/, "")).flatMap(({ decimals, value }) =>
-    times.map((by) => ({ value: value * power * by, within: precision(value, decimals, rough) * power * by }))
+  const plain = digits!.replace(/[.,]+$/, "").replace(/['’\u00a0\u202f]/g, "")
+  const parts = readings(plain).flatMap(({ decimals, value }) =>
+    times.map((by) => ({ value: value * power * by, within: precision(value, decimals, rough, bound) * power * by }))
   )
   if (parts.length === 0) return undefined
   if (percent && digits === "100" && sureness.has(around.beyond?.lower ?? "")) return undefined
@@ -150,8 +171,14 @@ const single = (word: Word, around: Around): Mention | undefined => {
 
 /** A date, a time, a version, a range: each of its numbers. */
 const several = (word: Word): Mention | undefined => {
-  if (!/^\d{1,4}(?:[-/.:]\d{1,4}){1,5}$/.test(word.text) || word.text === "24/7") return undefined
-  const parts = word.text.split(/[-/.:]/).map((one) => [{ value: Number(one), within: 0 }])
+  const written = word.text.replace(/(?<=^\d{1,2}:\d{2})[ap]\.?m$/i, "")
+  if (!/^\d{1,4}(?:[-/.:]\d{1,4}){1,5}$/.test(written) || written === "24/7") return undefined
+  const parts = written.split(/[-/.:]/).map((one) => [{ value: Number(one), within: 0 }])
+  // 2:30 in the afternoon is 14:30.
+  if (/^\d{1,2}:\d{2}(?::\d{2})?$/.test(written)) {
+    const hour = parts[0]![0]!.value
+    parts[0]!.push({ value: hour < 12 ? hour + 12 : hour - 12, within: 0 })
+  }
   const small = parts.filter(([one]) => one!.value > 1)
   return small.length === 0
     ? undefined

@@ -117,14 +117,22 @@ export class NumberSources {
   }
 
   #text(into: Numbers, text: string, lines: boolean): void {
+    for (const [, behind, before] of text.matchAll(monthBeside)) {
+      const month = monthOf(behind ?? before!)
+      if (month > 0) into.add(month)
+    }
+    for (const [, found, scale] of text.matchAll(scaled)) {
+      for (const { value } of readings(found!)) into.add(value * scales[scale!.toLowerCase()]!)
+    }
     if (!lines || !text.includes("\n")) {
       for (const [found] of text.matchAll(digits)) this.#digits(into, found)
       return
     }
     const columns = new Map<string, Array<number>>()
-    let count = 0
-    for (const line of text.split("\n")) {
-      if (line.trim() !== "") count += 1
+    const all = text.split("\n").filter((line) => line.trim() !== "")
+    const count = all.length
+    if (isTable(all)) this.#cells(into, columns, all)
+    for (const line of all) {
       let column = 0
       for (const [found] of line.matchAll(digits)) {
         const value = this.#digits(into, found)
@@ -136,6 +144,18 @@ export class NumberSources {
     this.count(count)
     this.count(count - 1)
     this.#summed(columns)
+  }
+
+  /** The numbers between the commas of a table: "1,10" are two. */
+  #cells(into: Numbers, columns: Map<string, Array<number>>, lines: ReadonlyArray<string>): void {
+    for (const line of lines) {
+      for (const [column, cell] of cellsOf(line).entries()) {
+        for (const [found] of cell.matchAll(digits)) {
+          const value = this.#digits(into, found)
+          if (value !== undefined && column < 16) this.#column(columns, `cell ${column}`, value)
+        }
+      }
+    }
   }
 
   #digits(into: Numbers, found: string): number | undefined {
@@ -157,6 +177,8 @@ export class NumberSources {
       this.#derived.add(sum)
       this.#derived.add(sum / values.length)
       this.count(values.length)
+      // What part of the total each is, in percent.
+      if (values.length <= fewNumbers && sum !== 0) for (const value of values) this.#derived.add((value / sum) * 100)
     }
   }
 
@@ -181,7 +203,10 @@ export class NumberSources {
     this.#paired = true
     const { arguments: given, result, task } = this.#told
     const sources = { task, result, arguments: given, derived: this.#derived }
-    const all = Object.entries(sources) as ReadonlyArray<[Source, Numbers]>
+    // Of a date no part is computed.
+    const all = (Object.entries(sources) as ReadonlyArray<[Source, Numbers]>).filter(
+      ([source]) => parts.length === 1 || source !== "derived"
+    )
     // A share may be on record as a part of one, money in the hundredth part of its unit.
     const factors = percent ? [1, 0.01] : money ? [1, 100, 0.01] : [1]
     const hit = (sorted: Numbers, part: ReadonlyArray<Reading>, exact = false) =>
@@ -196,6 +221,47 @@ export class NumberSources {
     if (parts.length > 1 && parts.every((part) => all.some(([, sorted]) => hit(sorted, part)))) return "result"
     return counts && this.#counted.has(parts[0]![0]!.value) ? "count" : undefined
   }
+}
+
+/** Cells of a line between commas, those between quotation marks left whole. */
+const cellsOf = (line: string): ReadonlyArray<string> =>
+  line.includes('"') ? [...line.matchAll(/(?:^|,)("[^"]*"|[^,]*)/g)].map(([, cell]) => cell!) : line.split(",")
+
+/** As many cells in each of several lines. It may be prose all the same: its numbers are read in both ways. */
+const isTable = (lines: ReadonlyArray<string>): boolean => {
+  const [first, ...rest] = lines.slice(0, 100).map((line) => cellsOf(line).length)
+  return first !== undefined && first > 1 && rest.length > 0 && rest.every((cells) => cells === first)
+}
+
+const months = [
+  "jan feb mar apr may jun jul aug sep oct nov dec",
+  "january february march april may june july august september october november december",
+  "jan feb mär apr mai jun jul aug sep okt nov dez",
+  "januar februar märz april mai juni juli august september oktober november dezember"
+].map((names) => names.split(" "))
+
+/** The number of a month that stands beside a number: "12 March", "März 2024". */
+const monthBeside =
+  /(?:\d(?:st|nd|rd|th)?[.]?[ \t]{1,2}(?:of )?)(\p{L}{3,9})(?!\p{L})|(?<!\p{L})(\p{L}{3,9})[.]?[ \t]{1,2}(?=\d)/giu
+
+/** "3.7 million": 3,700,000 in the words of an answer. */
+const scaled =
+  /(\d(?:[\d.,]{0,38}\d)?)[ \t\u00a0\u202f]?(thousand|million|billion|mio|mrd|tausend|millionen|milliarden)(?!\p{L})/giu
+
+const scales: Readonly<Record<string, number>> = {
+  thousand: 1e3,
+  tausend: 1e3,
+  million: 1e6,
+  millionen: 1e6,
+  mio: 1e6,
+  billion: 1e9,
+  milliarden: 1e9,
+  mrd: 1e9
+}
+
+const monthOf = (word: string): number => {
+  const lower = word.toLowerCase()
+  return 1 + Math.max(...months.map((names) => names.indexOf(lower)))
 }
 
 /** A file's text may be JSON. */

@@ -46,6 +46,8 @@ const checking = wordSet("check ensure verify confirm")
 const sayings = wordSet(
   "says said states stated claims claimed mentions mentioned according reads indicates indicated writes"
 )
+/** Also what whoever answers may do: only where it is plain that somebody else did. */
+const reporting = wordSet("wrote confirmed confirms reported reports replied noted announced explained")
 const failing = wordSet("failed fails unable refused declined forgot neglected tried attempted supposed asked told")
 const earlier = wordSet("yesterday previously earlier formerly originally ago historically")
 const former = wordSet("last previous prior earlier another different")
@@ -212,7 +214,10 @@ class Walk {
     if (checking.has(lower) && /^(?:that|if|whether)$/.test(next?.lower ?? "") && this.#chain !== "self")
       clause.conditional = true
     if (clause.conditional) this.#general = true
+    if (lower === "sure" && this.#words[at - 1]?.lower === "make" && this.#chain !== "self") clause.conditional = true
     if (sayings.has(lower) && this.#chain !== "self") this.#reported = true
+    const plainly = this.#chain === "other" || (this.#chain === undefined && !clause.fresh && next?.lower === "that")
+    if (reporting.has(lower) && plainly) this.#reported = true
     if (selves.has(lower)) {
       this.#chain = "self"
       this.#reported = false

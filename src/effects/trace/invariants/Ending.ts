@@ -114,11 +114,17 @@ export class Ending {
     const stopped = event_type === "run_cancelled" || wall
     if (lastKept === "assistant_final")
       this.#kind(stopped || event_type === "run_completed", `${event_type} after a final answer`)
+    if (lastKept === "assistant_question")
+      this.#kind(stopped || event_type === "run_needs_input", `${event_type} after a question`)
     if (lastKept === "assistant_partial") this.#kind(stopped || partial, `${event_type} after half an answer`)
   }
 
   #needsInput() {
-    const { lastTurn } = this.#facts
+    const { lastKept, lastTurn, modelCalls, questioned, resumed } = this.#facts
+    // What is said is the whole of the turn, or stands beside calls of which none has run.
+    if (questioned && (lastKept === "assistant_question" || lastTurn?.started === 0)) return
+    // A part that only had to close the record has the question in the history it evaluated again.
+    if (resumed !== undefined && modelCalls === 0) return
     const asked = lastTurn?.lastValidated?.call
     const fits =
       lastTurn?.kind === "calls" && lastTurn.started === 0 && asked !== undefined && lastTurn.skipped.includes(asked)
@@ -146,13 +152,13 @@ export class Ending {
 
   #limit(at: number, { limit_hit, partial_text }: EventData<"run_terminated">) {
     const { unless } = this.#findings
-    const { counts, lastKept, lastTurn, limit, repairs, turns } = this.#facts
+    const { counts, lastKept, lastTurn, limit, repairs, spent, turns } = this.#facts
     const inTurn = lastTurn?.kind === "calls" && lastTurn.skipped.length > 0
     const refused = lastTurn?.kind === "calls" && lastTurn.calls.every((call) => call.mistake) ? 1 : 0
     const reached = {
       model_turns: turns >= limit("modelTurns") && lastTurn === undefined,
-      tool_calls: counts.toolCalls >= limit("toolCalls") && inTurn,
-      wall_time: at >= limit("wallMillis") - clockMillis,
+      tool_calls: counts.toolCalls + spent("tool_calls") >= limit("toolCalls") && inTurn,
+      wall_time: at + spent("wall_ms") >= limit("wallMillis") - clockMillis,
       output_tokens: lastKept === "assistant_partial",
       repairs: repairs + refused > limit("repairs")
     }

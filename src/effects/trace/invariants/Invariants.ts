@@ -12,14 +12,14 @@ export const invariants = {
   T09: "Without content every content field is length and digest; with content none is.",
   T10: "run_started comes first, provenance second, neither again; run_resumed at most once, before any message or turn.",
   T11: "There is one terminal event and nothing after it.",
-  T12: "Spans join: each starts where the context ended and ends at its committed_len; the first at run_started's.",
+  T12: "Spans join: each starts where the context ended and ends at its committed_len; the first at run_started's. Those of run_resumed join to its history; a state that was loaded has some.",
   T13: "What enters the context is named: each span follows the events that say what it holds, in their step and role.",
   T14: "A speculative turn leaves the context as it was: its start and its rollback state the committed length.",
   T15: "A model call that starts is finished or rolled back in its step, and nothing else happens in between.",
-  T16: "Turns count up by one; attempts of a turn count from 0, and another one follows only a turn cut by its token limit.",
-  T17: "No seed is used twice.",
+  T16: "Turns count up by one, but for one that died with its engine and starts again; attempts of a turn count from 0, and another one follows only a turn cut by its token limit.",
+  T17: "No seed is used twice, but by a turn that starts again.",
   T18: "A finished turn is read once and kept, in the role of what was read; or it is rolled back.",
-  T19: "After a rollback the run ends.",
+  T19: "After a rollback the run ends, unless a talk was handed over or the engine was opened again.",
   T20: "No turn starts before the last one's calls or mistakes were answered in the context.",
   T21: "Every call is checked for legality once, in its turn, before it is validated or rejected.",
   T22: "A call is validated once, after three passes or two and a ledger that knows it, as a tool and with the risk of provenance.",
@@ -64,7 +64,14 @@ export const invariants = {
   T61: "In a dry run only reads are executed and nobody is asked; nowhere else is a call left out for one.",
   T62: "Acceptances, looks and retries belong to a call that is being performed or resolved; only ledger mode observe looks, under the call's key.",
   T63: "A turn is sampled as often as the run says before it starts; the choice is among its samples, and the seed is the chosen one's.",
-  T64: "What was redacted is named with place, number, length and digest, and has a mark of one of the run's rules for each replacement."
+  T64: "What was redacted is named with place, number, length and digest, and has a mark of one of the run's rules for each replacement.",
+  T65: "The context is compacted only in a run that may, when what was wanted did not fit, and from the length it had.",
+  T66: "A compaction removes whole exchanges right behind system and tools, and nothing of the last task; removed counts them up.",
+  T67: "What a compaction kept comes back joined, a marker first, before another turn starts.",
+  T68: "A turn is in the phase that started last, with its token cap; a phase starts with the next turn, as provenance has it.",
+  T69: "A run is routed before anything is said, or by a talk that handed over and was rolled back; a talk has no calls.",
+  T70: "An engine that was opened again is named at a boundary, as often as it was, with no more tokens than the context ever had; at most two turns start again.",
+  T71: "A run inside this one belongs to a call that is being executed, lies one deeper, and is named once."
 } as const
 
 export type InvariantId = keyof typeof invariants

@@ -50,7 +50,7 @@ export class LimitsKept {
   }
 
   #onTime(at: number, what: string) {
-    const wall = this.#facts.limit("wallMillis")
+    const wall = this.#facts.limit("wallMillis") - this.#facts.spent("wall_ms")
     this.#findings.unless(
       wall > 0 && at <= wall + graceMillis,
       "T39",
@@ -71,7 +71,7 @@ export class LimitsKept {
     const { unless } = this.#findings
     const { counts, limit } = this.#facts
     unless(
-      counts.toolCalls <= limit("toolCalls"),
+      counts.toolCalls + this.#facts.spent("tool_calls") <= limit("toolCalls"),
       "T36",
       () => `this is execution ${counts.toolCalls}, at most ${limit("toolCalls")} are allowed`
     )

@@ -164,6 +164,12 @@ export class RunFacts {
   uncommitted = false
   lastKept: string | undefined
   rolledBack: EventData<"turn_rolled_back">["reason"] | undefined
+  /** The turn that was kept last is, or holds, a question to the user. */
+  questioned = false
+  /** The run talks; what it was told to be at the beginning, or later. */
+  route: EventData<"routed">["route"] | undefined
+  /** The phase that started last. */
+  phase: EventData<"phase_started"> | undefined
   /** A resumed run may owe feedback to a turn that is in another trace. */
   owesFeedback = false
   modelCalls = 0
@@ -183,6 +189,9 @@ export class RunFacts {
 
   /** A limit of the run; Infinity for none. */
   readonly limit = (name: string): number => this.started?.limits[name] ?? Number.POSITIVE_INFINITY
+
+  /** What the parts before used of a budget that goes on. */
+  readonly spent = (name: "tool_calls" | "repairs" | "wall_ms"): number => this.resumed?.spent?.[name] ?? 0
 
   /** Turns so far, those of the resumed run included. */
   get turns(): number {

@@ -23,6 +23,10 @@ export class Samples {
         return record.data.call === undefined ? this.#scored(record.step, record.data) : undefined
       case "model_call_started":
         return record.data.attempt === 0 ? this.#started(record.data) : undefined
+      // The turn that they were sampled for begins anew.
+      case "engine_restarted":
+        this.#samples = []
+        this.#chosen = undefined
     }
   }
 

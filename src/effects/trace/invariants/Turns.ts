@@ -13,6 +13,7 @@ const between: Readonly<Record<ModelTurn["state"], ReadonlySet<string>>> = {
 const roleOf = ({ action, stop }: ModelTurn): string => {
   if (action?.action === "tool_calls") return "assistant_tool_call"
   if (action?.action === "malformed") return "assistant_malformed"
+  if (action?.action === "clarify") return "assistant_question"
   return stop === "length" ? "assistant_partial" : "assistant_final"
 }
 
@@ -20,6 +21,8 @@ export class Turns {
   readonly #findings: Findings
   readonly #facts: RunFacts
   readonly #seeds = new Set<number>()
+  /** Of the turn that was begun last. */
+  #own: Array<number> = []
 
   constructor(findings: Findings, facts: RunFacts) {
     this.#findings = findings
@@ -27,7 +30,7 @@ export class Turns {
   }
 
   readonly see = (record: KnownRecord) => {
-    this.#inBetween(record)
+    if (!this.#handsOver(record)) this.#inBetween(record)
     const { step } = record
     switch (record.event_type) {
       case "run_resumed":
@@ -40,6 +43,8 @@ export class Turns {
         return this.#finished(step, record.data)
       case "turn_rolled_back":
         return this.#rolledBack(step, record.data)
+      case "engine_restarted":
+        return this.#mayStartAgain()
       case "assistant_action_parsed":
         return this.#parsed(step, record.data)
       case "session_state_changed":
@@ -55,10 +60,18 @@ export class Turns {
     else this.#findings.add("T18", `turn ${turn.turn} finished and was neither kept nor rolled back`)
   }
 
+  /** A talk that says that it is none is read and rolled back, and the run goes on. */
+  #handsOver({ data, event_type }: KnownRecord): boolean {
+    const { turn } = this.#facts
+    const said = turn?.state === "parsed" && turn.action?.action === "hand_over"
+    return said && event_type === "turn_rolled_back" && (data as EventData<"turn_rolled_back">).reason === "handed_over"
+  }
+
   #inBetween({ event_type }: KnownRecord) {
     const { rolledBack, turn } = this.#facts
     const { add } = this.#findings
-    if (rolledBack !== undefined && event_type !== "late_outcome") add("T19", `${event_type} after a rollback`)
+    const after = event_type === "late_outcome" || (event_type === "engine_restarted" && rolledBack === "engine_error")
+    if (rolledBack !== undefined && !after) add("T19", `${event_type} after a rollback`)
     if (turn === undefined || between[turn.state].has(event_type)) return
     if (turn.state === "generating") add("T15", `${event_type} while the model writes turn ${turn.turn}`)
     else add("T18", `${event_type} before turn ${turn.turn} was ${turn.state === "finished" ? "read" : "kept"}`)
@@ -80,6 +93,7 @@ export class Turns {
     const before = facts.turn
     if (this.#seeds.has(seed)) add("T17", `the seed ${seed} was used before`)
     this.#seeds.add(seed)
+    this.#own = attempt === 0 ? [seed] : [...this.#own, seed]
     unless(
       committed_len === facts.length,
       "T14",
@@ -159,6 +173,17 @@ export class Turns {
     facts.rolledBack = reason
   }
 
+  /** A turn that died with its engine is as if it had never been. */
+  #mayStartAgain() {
+    const facts = this.#facts
+    if (facts.rolledBack !== "engine_error") return
+    facts.rolledBack = undefined
+    facts.nextTurn -= 1
+    facts.counts.turns -= 1
+    for (const seed of this.#own) this.#seeds.delete(seed)
+    this.#own = []
+  }
+
   #parsed(step: string, data: EventData<"assistant_action_parsed">) {
     const facts = this.#facts
     const { turn } = facts
@@ -167,8 +192,8 @@ export class Turns {
       this.#findings.add("T18", `something was read in step ${step}, and no turn finished there`)
     if (data.action === "tool_calls" && data.count === 0)
       this.#findings.add("T18", "calls were read, and there are none")
-    if (data.action === "final_text" && data.count > 0)
-      this.#findings.add("T18", `a final text was read, and ${data.count} calls`)
+    const silent = data.action === "final_text" || data.action === "clarify" || data.action === "hand_over"
+    if (silent && data.count > 0) this.#findings.add("T18", `${data.action} was read, and ${data.count} calls`)
     if (turn === undefined) return
     turn.state = "parsed"
     turn.action = data
@@ -185,7 +210,9 @@ export class Turns {
     facts.lastKept = role
     facts.closed = undefined
     const action = turn?.action
-    if (turn === undefined || action === undefined || action.action === "final_text") return
+    facts.questioned = action?.action === "clarify" || action?.asks === true
+    if (turn === undefined || action === undefined) return
+    if (action.action !== "tool_calls" && action.action !== "malformed") return
     const calls = action.action === "tool_calls" ? Array.from({ length: action.count }, (_, at) => newCall(at)) : []
     facts.open = newTurn(turn.turn, action.action === "tool_calls" ? "calls" : "malformed", calls, action.code)
     if (action.action === "malformed") facts.repairs += 1

@@ -283,6 +283,33 @@ ${turns}`,
     })
   )
 
+  it.live("follows links inside the project, and none out of it but for an external file", () =>
+    Effect.gen(function* () {
+      const outside = yield* project({ "secret.md": "secret" })
+      const of = (block: string) => `model: noop\nprefix:\n  - ${block}\n${turns}`
+      const linked = (block: string) =>
+        Effect.tap(withAssembly(of(block), { "context/system/a.md": "a" }), (root) =>
+          Effect.sync(() => {
+            symlinkSync("a.md", join(root, "context/system/b.md"))
+            symlinkSync(join(outside, "secret.md"), join(root, "context/secret.md"))
+            symlinkSync(outside, join(root, "elsewhere"))
+          })
+        )
+      const inside = yield* sessions(yield* linked("{ kind: system, path: context/system/*.md }"))
+      assert.strictEqual(inside[0]!.session[0]!.content, "a\na")
+      for (const block of [
+        "{ kind: file, path: context/secret.md }",
+        "{ kind: system, path: context/*.md }",
+        "{ kind: context, source: elsewhere }",
+        "{ kind: tools, path: elsewhere/secret.md }"
+      ]) {
+        assert.match(yield* refusal(yield* linked(block)), /secret\.md leads out of the project, by a link/)
+      }
+      const external = yield* sessions(yield* linked("{ kind: external, path: context/secret.md }"))
+      assert.strictEqual(external[0]!.session[0]!.content, "secret")
+    })
+  )
+
   it.live("waits for no pipe and reads no device", () =>
     Effect.gen(function* () {
       const root = yield* withAssembly(`model: noop\nprefix:\n  - { kind: system, path: context/system/* }\n${turns}`, {

@@ -16,6 +16,9 @@ const two: Conversation = talk([
 const unfilled = talk([user("Hello"), blank])
 const halfway = talk([user("Hello"), assistant("Hi."), user("And?"), blank])
 const silent = talk([user("Hello"), assistant("Hi.")])
+/** What a run leaves that was killed while a call ran, or before the turn after it. */
+const stoppedInCall = talk([user("Hello"), assistant([use("c1", "log")])])
+const stoppedBehindIt = talk([user("Hello"), assistant([use("c1", "log")]), answers(result("c1"))])
 
 const table: ReadonlyArray<readonly [claim: string, Assertion, Conversation, outcome: string, reason?: RegExp]> = [
   ["a call of the name", { type: "must_call_tool", tool: "web_search" }, two, "pass"],
@@ -60,6 +63,20 @@ const table: ReadonlyArray<readonly [claim: string, Assertion, Conversation, out
     /not finished/
   ],
   ["nor what is filled in part", { type: "must_not_call_tool", tool: "add" }, halfway, "fail", /message 3 is blank/],
+  [
+    "nor what stopped in the middle of a call",
+    { type: "must_not_call_tool", tool: "add" },
+    stoppedInCall,
+    "fail",
+    /not finished: log \(c1\) of message 1 has no result/
+  ],
+  [
+    "nor what stopped behind the results of a call",
+    { type: "must_not_call_tool", tool: "add" },
+    stoppedBehindIt,
+    "fail",
+    /nothing follows its last results/
+  ],
 
   ["as many calls", { type: "tool_call_count", op: "==", value: 3 }, two, "pass"],
   ["as many of one tool", { type: "tool_call_count", tool: "log", op: "<=", value: 1 }, two, "pass"],
@@ -68,6 +85,13 @@ const table: ReadonlyArray<readonly [claim: string, Assertion, Conversation, out
     "none so far is not none",
     { type: "tool_call_count", op: "==", value: 0 },
     unfilled,
+    "fail",
+    /cannot be counted yet/
+  ],
+  [
+    "calls of a run that stopped behind one",
+    { type: "tool_call_count", op: "<=", value: 1 },
+    stoppedBehindIt,
     "fail",
     /cannot be counted yet/
   ],

@@ -51,6 +51,20 @@ const broken = called(
 )
 const unsure = called([settled("c1", "pay", { effect: "unknown" })], result("c1"))
 const unanswered = called([settled("c1", "pay", { effect: "present" })])
+/** Two turns whose calls have one id, as models that count their calls anew each turn give them: done, then refused. */
+const sameIds = talk([
+  user("Do it."),
+  assistant([use("c1", "pay", { amount: 3 })], trace([settled("c1", "pay", { effect: "present" })])),
+  answers(result("c1", "no receipt", true)),
+  assistant(
+    [use("c1", "pay", { amount: 4 })],
+    trace([settled("c1", "pay", { outcome: "refused", class: "authorization", executed: false })])
+  ),
+  answers(result("c1", "not allowed", true)),
+  assistant([use("c1", "look")], trace([settled("c1", "look")])),
+  answers(result("c1")),
+  assistant("Done.", trace([event("run_ended", { state: "completed" })]))
+])
 /** As written by hand: the right messages, and no record of a run. */
 const byHand = talk([user("?"), assistant([use("c1", "pay")]), answers(result("c1")), assistant("Done.")])
 
@@ -65,6 +79,14 @@ const table: ReadonlyArray<readonly [claim: string, Assertion, Conversation, out
     "fail",
     /pay not executed refused \(authorization\)/
   ],
+  [
+    "a call that ran does not lend its execution to another one of its id",
+    { type: "tool_executed", tool: "pay", with_args: { amount: 4 } },
+    sameIds,
+    "fail",
+    /never with/
+  ],
+  ["nor loses its arguments to it", { type: "tool_executed", tool: "pay", with_args: { amount: 3 } }, sameIds, "pass"],
   ["it ran and failed: it ran", { type: "tool_executed", tool: "pay" }, broken, "pass"],
   ["nothing recorded", { type: "tool_executed", tool: "pay" }, byHand, "fail", /no record of a run/],
 
@@ -79,6 +101,7 @@ const table: ReadonlyArray<readonly [claim: string, Assertion, Conversation, out
   ["any tool", { type: "tool_result_ok" }, paid, "pass"],
   ["answered with an error", { type: "tool_result_ok", tool: "pay" }, broken, "fail"],
   ["not answered", { type: "tool_result_ok", tool: "pay" }, unanswered, "fail"],
+  ["another call of its id was answered", { type: "tool_result_ok", tool: "pay" }, sameIds, "fail"],
   ["refused, and told so without the mark of an error", { type: "tool_result_ok" }, refusedSoftly, "fail"],
   ["an answer that nobody gave", { type: "tool_result_ok", tool: "pay" }, byHand, "fail"],
 
@@ -109,6 +132,17 @@ const table: ReadonlyArray<readonly [claim: string, Assertion, Conversation, out
     /effect of pay \(c1\) is unknown/
   ],
   ["done and not answered", { type: "no_uncommitted_effects" }, unanswered, "fail", /is not in the conversation/],
+  [
+    "done and not answered, where another call of its id was",
+    { type: "no_uncommitted_effects" },
+    talk([
+      ...paid.session.slice(0, 3),
+      assistant([use("c1", "pay")], trace([settled("c1", "pay", { effect: "present" })])),
+      assistant("Done.", trace([event("run_ended", { state: "completed" })]))
+    ]),
+    "fail",
+    /is not in the conversation/
+  ],
   ["no record, no knowledge", { type: "no_uncommitted_effects" }, byHand, "fail", /no record of a run/],
   ["not finished", { type: "no_uncommitted_effects" }, talk([...paid.session, user("?"), blank]), "fail"],
 
@@ -144,6 +178,13 @@ const table: ReadonlyArray<readonly [claim: string, Assertion, Conversation, out
     ]),
     "fail",
     /no call of the turn before/
+  ],
+  [
+    "results that nothing follows",
+    { type: "calls_answered" },
+    talk([user("?"), assistant([use("c1", "a")]), answers(result("c1"))]),
+    "fail",
+    /nothing follows its last results/
   ],
   ["nothing filled", { type: "calls_answered" }, talk([user("?"), blank]), "fail", /message 1 is blank/],
 

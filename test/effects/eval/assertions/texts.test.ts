@@ -120,6 +120,13 @@ const table: ReadonlyArray<readonly [claim: string, Assertion, Conversation, out
     ran,
     "fail"
   ],
+  [
+    "a filter that asks the whole conversation anew at each place",
+    { type: "json_path", path: "$.session[?$.session[?$.session[?@.role == 'nobody']]]", op: "==", value: 1 },
+    talk(Array.from({ length: 600 }, () => user("x"))),
+    "errored",
+    /longer than/
+  ],
   ["a bad path", { type: "json_path", path: "session[0]", op: "==", value: 1 }, ran, "malformed", /RFC 9535/],
 
   ["a field that is there", { type: "response_field", path: "$.items[1].id", exists: true }, json, "pass"],

@@ -49,6 +49,19 @@ describe("numbersIn", () => {
     assert.include(meant("2.3 MB"), "2300000 ± 50000")
   })
 
+  it("reads thousands apart by an apostrophe or a space that does not break", () => {
+    assert.deepStrictEqual(meant("3'680.75"), ["3680.75 ± 0.005"])
+    assert.deepStrictEqual(meant("12\u00a0345"), ["12345 ± 0.5"])
+    assert.deepStrictEqual(meant("1\u202f234\u202f567,5"), ["1234567.5 ± 0.05"])
+    assert.deepStrictEqual(found("12\u00a034"), ["12", "34"])
+  })
+
+  it("takes a bound by all of its last place, and a rough number by half of it", () => {
+    assert.deepStrictEqual(meant("over 3600"), ["3600 ± 100"])
+    assert.deepStrictEqual(meant("fast 40"), ["40 ± 10"])
+    assert.deepStrictEqual(meant("rund 40"), ["40 ± 5"])
+  })
+
   it("spells", () => {
     assert.deepStrictEqual(
       ["two", "nineteen", "ninety", "forty-two", "twenty-ten", "tenty", "three-four"].map(spelled),

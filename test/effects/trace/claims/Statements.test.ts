@@ -28,7 +28,10 @@ describe("statementsOf", () => {
     ["I've saved it, anything else?", ["saved active"]],
     ["If you need it, I saved a copy.", ["saved active"]],
     ["It was sent by email.", ["sent passive"]],
-    ["The assistant saved it.", ["saved active"]]
+    ["The assistant saved it.", ["saved active"]],
+    ["I confirmed that it was saved.", ["saved passive"]],
+    ["I made sure it was saved.", ["saved passive"]],
+    ["Confirmed that it was saved.", ["saved passive"]]
   ]
   for (const [text, expected] of claims) {
     it(`sees what is stated: ${text}`, () => assert.deepStrictEqual(stated(text), expected))
@@ -66,6 +69,8 @@ describe("statementsOf", () => {
     ["could have been", "I would have saved it.", "I could have sent it.", "It might have been sent."],
     ["question", "Have I saved it?", "Did I say that I saved it?", "What was sent?"],
     ["quotation", 'It says "I saved it".', "> I saved it", "`I saved it`", "```\nI saved it\n```"],
+    ["somebody's word", "Ann wrote that it was sent.", "She confirmed the mail was sent.", "He replied it was saved."],
+    ["request", "Make sure it was sent.", "Please make sure that it was saved."],
     ["report", "The log says that it was saved.", "According to the log the file was saved."],
     ["somebody else", "You saved it.", "Ann saved it.", "It was written by Ann.", "You know what Ann had sent."],
     ["another time", "I saved it in the previous session.", "It was sent yesterday.", "It was saved in 2019."],

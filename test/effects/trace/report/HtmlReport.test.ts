@@ -100,7 +100,7 @@ describe("HtmlReport", () => {
       "lost and unclear",
       [/looked: unclear/, /ambiguous/, /left to a person/, /Try 1, after 0[^:]*: unavailable, effect unknown/]
     ],
-    ["denied twice", [/goes for what was refused at event 10; the same was proposed before, at event 10/]],
+    ["denied twice", [/goes for what was refused at event 11; the same was proposed before, at event 11/]],
     ["dry run", [/Refused: dry_run<\/strong> \(cancelled, raised by execution\)/]]
   ]
   for (const [name, said] of shows) {

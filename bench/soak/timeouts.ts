@@ -1,5 +1,5 @@
 /**
- * `npm run bench soak`, or `node bench/soak.ts [timeouts] [thread|process]`: so many calls that never end by themselves, in two
+ * `npm run bench soak`, or `node bench/soak/timeouts.ts [timeouts] [thread|process]`: so many calls that never end by themselves, in two
  * lanes, each cut at its deadline and ended. What the program holds is looked at on the way (memory, threads, descriptors) and
  * has to be flat. What starts again and again is bundled first, as it is in the command: it is most of the cost.
  */
@@ -9,7 +9,7 @@ import { mkdirSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { build } from "esbuild"
 
-const root = dirname(import.meta.dirname)
+const root = dirname(dirname(import.meta.dirname))
 const place = join(root, "node_modules/.cache/writ-soak")
 
 /** The pool finds its workers in `../tools`, seen from where it is: here, from the program it is bundled into. */
@@ -29,15 +29,15 @@ const bundle = async (): Promise<string> => {
     entryPoints: {
       "tools/worker": join(root, "src/tools/worker.ts"),
       "tools/workerProcess": join(root, "src/tools/workerProcess.ts"),
-      "kit/spinning": join(root, "bench/kit/spinning.ts")
+      "soak/spinning": join(root, "bench/soak/spinning.ts")
     }
   })
   await build({
     ...common,
     external: ["piscina"],
-    entryPoints: { "kit/soaking": join(root, "bench/kit/soaking.ts") }
+    entryPoints: { "soak/timeoutsProgram": join(root, "bench/soak/timeoutsProgram.ts") }
   })
-  return join(place, "kit/soaking.js")
+  return join(place, "soak/timeoutsProgram.js")
 }
 
 export const soak = async (timeouts = "10000", isolation = "thread"): Promise<Record<string, number>> => {

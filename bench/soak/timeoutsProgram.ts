@@ -1,51 +1,13 @@
-/** What `soak.ts` runs, bundled: prints what is held on the way, and the figures as JSON in the last line. */
-import { readdirSync } from "node:fs"
+/** What `timeouts.ts` runs, bundled: prints what is held on the way, and the figures as JSON in the last line. */
 import { enableCompileCache } from "node:module"
-import { loadavg } from "node:os"
 import { extname } from "node:path"
 import * as Effect from "effect/Effect"
 import { layerPiscina, ToolPool } from "../../src/actors/ToolPool.ts"
 import { admitted } from "../../test/kit/toolCalls.ts"
+import { type Held, held, shown } from "./held.ts"
 import { made } from "./spinning.ts"
 
 enableCompileCache()
-
-const mb = 1024 * 1024
-
-const entriesOf = (directory: string): number => {
-  try {
-    return readdirSync(directory).length
-  } catch {
-    return Number.NaN
-  }
-}
-
-/** What this process holds. Threads and descriptors are counted where the system says (Linux). */
-const held = () => {
-  globalThis.gc?.()
-  const { external, heapUsed, rss } = process.memoryUsage()
-  return {
-    rssMb: rss / mb,
-    heapMb: heapUsed / mb,
-    externalMb: external / mb,
-    threads: entriesOf("/proc/self/task"),
-    descriptors: entriesOf("/proc/self/fd"),
-    handles: process.getActiveResourcesInfo().length
-  }
-}
-
-type Held = ReturnType<typeof held>
-
-const show = (
-  done: number,
-  seconds: number,
-  { descriptors, externalMb, handles, heapMb, rssMb, threads }: Held
-): void =>
-  console.log(
-    `  ${String(done).padStart(6)}  ${seconds.toFixed(0).padStart(6)} s  rss ${rssMb.toFixed(0)} MB  heap ${heapMb.toFixed(1)} MB` +
-      `  external ${externalMb.toFixed(1)} MB  threads ${threads}  descriptors ${descriptors}  handles ${handles}` +
-      `  load ${loadavg()[0]!.toFixed(1)}`
-  )
 
 /** Least-squares growth per 1,000 timeouts, over the second half: the first is warming up. */
 const growth = (seen: ReadonlyArray<readonly [number, number]>): number => {
@@ -55,6 +17,11 @@ const growth = (seen: ReadonlyArray<readonly [number, number]>): number => {
   const over = late.reduce((sum, [done, value]) => sum + (done - x) * (value - y), 0)
   return (over / late.reduce((sum, [done]) => sum + (done - x) ** 2, 0)) * 1_000
 }
+
+const show = (done: number, start: number, now: Held): void =>
+  console.log(
+    `  ${String(done).padStart(6)}  ${((performance.now() - start) / 1000).toFixed(0).padStart(6)} s  ${shown(now)}`
+  )
 
 const soaked = async (timeouts: number, isolation: "thread" | "process"): Promise<Record<string, number>> => {
   const start = performance.now()
@@ -79,7 +46,7 @@ const soaked = async (timeouts: number, isolation: "thread" | "process"): Promis
           yield* one(index)
           if (index % every !== 0) continue
           seen.push([index, held()])
-          show(index, (performance.now() - start) / 1000, seen.at(-1)![1])
+          show(index, start, seen.at(-1)![1])
         }
       })
       yield* Effect.all([lane, lane], { concurrency: 2, discard: true })
@@ -99,7 +66,7 @@ const soaked = async (timeouts: number, isolation: "thread" | "process"): Promis
   )
   const seconds = (performance.now() - start) / 1000
   const left = held()
-  show(timeouts, seconds, left)
+  show(timeouts, start, left)
   const series = (field: keyof Held) => growth(seen.map(([done, one]) => [done, one[field]]))
   return {
     timeouts,

@@ -1,0 +1,238 @@
+/**
+ * One exchange of a chat as it happens: the answer as it is written, wrapped at words, each call and what it came to in one
+ * line, and where long work stands. Reasoning is only counted. In lines that hold text of a model or a tool, ours comes
+ * first: a terminal that lays out both directions then cannot put theirs before it.
+ */
+import * as Effect from "effect/Effect"
+import type { AgentEvent } from "../effects/AgentEvent.ts"
+import type { Outcome } from "../effects/Outcome.ts"
+import { shown } from "../effects/RunDirectory.ts"
+import { fitted } from "./Columns.ts"
+import { block, count, duration, inline, size } from "./Printable.ts"
+import { readableLine } from "./Readable.ts"
+import { answerText, argumentsText, restartText, stopText } from "./RunView.ts"
+import type { Screen } from "./Screen.ts"
+import { WordWrap } from "./WordWrap.ts"
+
+export interface ChatViewOptions {
+  /** Answers only. */
+  readonly quiet: boolean
+  /** The terminal is told which way paragraphs read. */
+  readonly directions: boolean
+}
+
+/** Units of a result that are looked at for its line. */
+const mostLooked = 4_000
+
+/** A message that took longer says how long, and how much was written. */
+const longMillis = 2_000
+
+export class ChatView {
+  readonly #screen: Screen
+  readonly #quiet: boolean
+  readonly #wrap: WordWrap
+  /** Text of an answer is on the screen, and its line is open. */
+  #inText = false
+  /** This turn has shown text. */
+  #said = false
+  #work: { readonly kind: string; readonly text: string; readonly since: number } | undefined
+  /** What the last turn showed does not count. */
+  #takenBack = false
+  /** The model is in its reasoning. */
+  #reasoning = false
+  readonly #running = new Map<string, string>()
+  readonly #shown = new Set<string>()
+  #lastCall: string | undefined
+
+  constructor(screen: Screen, { directions, quiet }: ChatViewOptions) {
+    this.#screen = screen
+    this.#quiet = quiet
+    this.#wrap = new WordWrap({ write: screen.write, columns: () => screen.columns, directions })
+  }
+
+  /** @param share of the weights that is there, from 0 to 1 */
+  readonly loading = (share: number): void =>
+    this.#doing("loading", share < 1 ? `loading the model, ${Math.floor(share * 100)} %` : "making the context")
+
+  readonly starting = (): void => this.#doing("loading", "starting the engine")
+
+  readonly loaded = (): void => this.#rest()
+
+  /** Shows again where things stand, with the time that has passed. Somebody calls it now and then. */
+  readonly tick = (): void => {
+    if (this.#work === undefined || this.#inText || this.#quiet) return
+    const { since, text } = this.#work
+    const seconds = Math.floor((this.#screen.now() - since) / 1000)
+    this.#screen.progress(seconds < 1 ? `${text} …` : `${text} … ${duration(1000 * seconds)}`)
+  }
+
+  /** Returns once the call is on the screen, or will not be: a question about it comes after it. */
+  readonly caughtUp = (callId: string, patience = 200): Effect.Effect<void> =>
+    Effect.suspend(() =>
+      this.#shown.has(callId) || patience === 0
+        ? Effect.void
+        : Effect.andThen(Effect.yieldNow, this.caughtUp(callId, patience - 1))
+    )
+
+  readonly event = (event: AgentEvent): void => {
+    switch (event._tag) {
+      case "StateEntered":
+        if (event.state === "Generating") this.#startTurn()
+        break
+      case "Prefill":
+        this.#doing("reading", `reading, ${event.done} of ${count(event.total, "token")}`)
+        break
+      case "Reasoning":
+        this.#reasoning = true
+        break
+      case "Generated":
+        this.#written(event)
+        break
+      case "Text":
+        this.#text(event.text)
+        break
+      case "Retracted":
+        if (event.reason === "malformed") this.#note(this.#screen.paint.dim("(that was not an answer)"))
+        this.#takenBack = event.reason === "rolled_back"
+        this.#said = false
+        break
+      case "ApprovalRequested":
+        this.#doing("asking", `${inline(event.tool)} waits for an approval`)
+        break
+      case "CallStarted":
+        this.#running.set(event.callId, inline(event.tool))
+        this.#rest()
+        break
+      default:
+        this.#call(event)
+    }
+  }
+
+  /** How it ended, where that is not an answer that everybody can see. */
+  readonly ended = (outcome: Outcome): void => {
+    const { paint } = this.#screen
+    const { millis, stop, usage } = outcome
+    this.#running.clear()
+    // The next message is another run, whose calls have the same names.
+    this.#shown.clear()
+    this.#takenBack = false
+    if (stop._tag === "Completed" && !this.#said) this.#text(stop.text)
+    this.#endText()
+    this.#rest()
+    if (stop._tag === "NeedsInput") {
+      this.#text(stop.question)
+      this.#endText()
+    } else if (stop._tag !== "Completed") {
+      const colour = stop._tag === "AwaitingApproval" || stop._tag === "Cancelled" ? paint.cyan : paint.red
+      this.#screen.line(colour(block(stopText(stop))))
+    }
+    if (stop._tag === "Cancelled") this.#note(paint.dim("the message stands; /undo takes it back"))
+    else if (stop._tag === "ContextExhausted") this.#note(paint.dim("/undo makes room, /new begins anew"))
+    else if (millis.total >= longMillis) {
+      this.#note(paint.dim(`(${count(usage.outputTokens, "token")}, ${duration(millis.total)})`))
+    }
+  }
+
+  #doing(kind: string, text: string): void {
+    const since = this.#work?.kind === kind ? this.#work.since : this.#screen.now()
+    this.#work = { kind, text, since }
+    this.tick()
+  }
+
+  #rest(): void {
+    const tools = [...this.#running.values()]
+    if (tools.length > 0) {
+      this.#doing("tools", `${tools.join(", ")} ${tools.length === 1 ? "is" : "are"} running`)
+      return
+    }
+    this.#work = undefined
+    if (!this.#inText) this.#screen.progress("")
+  }
+
+  #startTurn(): void {
+    // Where no turn follows, the end says enough.
+    if (this.#takenBack) this.#note(this.#screen.paint.dim("(taken back; once more)"))
+    this.#takenBack = false
+    this.#endText()
+    this.#said = false
+    this.#reasoning = false
+    this.#doing("writing", "thinking")
+  }
+
+  #written({ ended, tokens }: Extract<AgentEvent, { readonly _tag: "Generated" }>): void {
+    if (ended) this.#rest()
+    else this.#doing("writing", `${this.#reasoning ? "thinking" : "writing"}, ${count(tokens, "token")}`)
+  }
+
+  #text(text: string): void {
+    this.#reasoning = false
+    this.#inText = true
+    this.#said = true
+    this.#wrap.push(text)
+  }
+
+  #endText(): void {
+    if (this.#inText) this.#wrap.end()
+    this.#inText = false
+  }
+
+  #note(text: string): void {
+    if (this.#quiet) return
+    this.#endText()
+    this.#screen.line(`  ${text}`)
+  }
+
+  #call(event: AgentEvent): void {
+    const { columns, paint } = this.#screen
+    const one = (mark: string, ours: string, theirs: string, painted = (text: string) => text) => {
+      const room = columns - 5 - ours.length
+      // A result may have megabytes, and marks that take no room: only a bounded part is looked at.
+      const part = theirs.length > mostLooked ? `${theirs.slice(0, mostLooked)}…` : theirs
+      this.#note(`${mark} ${painted(ours)} ${fitted(readableLine(part), room)}`)
+    }
+    switch (event._tag) {
+      case "Compacted":
+        this.#note(paint.dim(`(${count(event.exchanges, "old exchange")} left the context, to make room)`))
+        break
+      case "EngineRestarted":
+        this.#note(paint.dim(`(${restartText(event)})`))
+        break
+      case "Malformed":
+        one(paint.red("✗"), "malformed call:", event.reason)
+        break
+      case "CallProposed":
+        one(paint.cyan("→"), inline(event.tool), argumentsText(event.arguments), paint.bold)
+        this.#lastCall = event.callId
+        this.#shown.add(event.callId)
+        break
+      case "CallFinished":
+        this.#running.delete(event.callId)
+        one(
+          event.answer.ok ? paint.green("←") : paint.red("✗"),
+          `${this.#of(event)}${duration(event.millis)}:`,
+          answerText(event.answer)
+        )
+        break
+      case "CallRejected":
+        one(paint.red("✗"), this.#of(event).trim(), answerText(event.answer))
+        break
+      case "CallSkipped":
+        // The question itself follows.
+        if (event.reason !== "NeedsInput") one(paint.dim("–"), `${inline(event.tool)} was not executed`, "")
+        break
+      case "ArtifactWritten": {
+        const { bytes, name, path } = event.artifact
+        one(paint.green("+"), `${size(bytes)}:`, path === undefined ? name : shown(path))
+        break
+      }
+    }
+    this.#rest()
+  }
+
+  /** Names the tool of an answer unless its call is right above. */
+  #of({ callId, tool }: { readonly callId: string; readonly tool: string }): string {
+    const near = this.#lastCall === callId
+    this.#lastCall = undefined
+    return near ? "" : `${inline(tool)} `
+  }
+}

@@ -1,0 +1,109 @@
+/** The few words of a chat that are for the program and not for the model, and what it says to them. */
+import type { Outcome } from "../effects/Outcome.ts"
+import * as RunDirectory from "../effects/RunDirectory.ts"
+import type { Registry } from "../tools/Registry.ts"
+import type { Left } from "./ChatEffects.ts"
+import type { Exchange } from "./ChatSession.ts"
+import { fitted } from "./Columns.ts"
+import { quoted } from "./Continuing.ts"
+import { count, duration, inline } from "./Printable.ts"
+import { readableLine } from "./Readable.ts"
+import { argumentsText, stopText } from "./RunView.ts"
+import type { Screen } from "./Screen.ts"
+
+const words = {
+  help: "this list",
+  tools: "what the model may call",
+  trace: "where the record of the last message is, and what it cost",
+  undo: "takes the last message and its answer back; what tools did stays done",
+  new: "begins a new conversation",
+  exit: "leaves; so does Ctrl-D"
+} as const
+
+export type Word = keyof typeof words
+
+/** As they are typed. */
+export const spelled: ReadonlyArray<string> = Object.keys(words).map((word) => `/${word}`)
+
+export type Read =
+  | { readonly _tag: "Message"; readonly text: string }
+  | { readonly _tag: "Word"; readonly word: Exclude<Word, "exit"> }
+  | { readonly _tag: "Exit" }
+  | { readonly _tag: "Unknown"; readonly word: string }
+
+/** A word is for the program if it stands alone. A message that begins with a slash is written with two. */
+export const read = (line: string): Read => {
+  const word = /^\/([A-Za-z]+)$/.exec(line.trim())?.[1]?.toLowerCase()
+  if (word === undefined) return { _tag: "Message", text: line.startsWith("//") ? line.slice(1) : line }
+  if (word === "exit" || word === "quit") return { _tag: "Exit" }
+  return Object.hasOwn(words, word) ? { _tag: "Word", word: word as Exclude<Word, "exit"> } : { _tag: "Unknown", word }
+}
+
+type Look = Pick<Screen, "columns" | "paint">
+
+const row = (name: string, text: string, { columns, paint }: Look): string =>
+  `  ${paint.cyan(name.padEnd(7))} ${fitted(text, columns - 10)}`
+
+export const helpLines = (look: Look): ReadonlyArray<string> => [
+  ...Object.entries(words).map(([word, text]) => row(`/${word}`, text, look)),
+  "",
+  row("\\", "at the end of a line: the message goes on", look),
+  row("Ctrl-C", "stops the model; where nothing runs, leaves", look)
+]
+
+/** Too narrow for a description is less than this. */
+const leastColumns = 16
+
+export const toolLines = (registry: Registry, { columns, paint }: Look): ReadonlyArray<string> => {
+  if (registry.tools.length === 0) return ["  The model has no tools."]
+  const named = registry.tools.map(({ contract, name, spec }) => ({
+    name: inline(name),
+    risk: contract.risk,
+    about: readableLine(spec.description)
+  }))
+  const width = Math.max(...named.map(({ name }) => name.length))
+  const riskWidth = Math.max(...named.map(({ risk }) => risk.length))
+  return named.map(({ about, name, risk }) => {
+    const left = columns - width - riskWidth - 6
+    const shown = `  ${name.padEnd(width)}  ${(risk === "external" ? paint.yellow : paint.dim)(risk.padEnd(riskWidth))}`
+    return left < leastColumns ? shown.trimEnd() : `${shown}  ${fitted(about, left)}`
+  })
+}
+
+/** What a run took, in a line. */
+export const spentText = ({ millis, toolCalls, turns, usage }: Outcome): string =>
+  `${count(turns, "turn")}, ${count(toolCalls, "call")}, ${count(usage.outputTokens, "token")}, ${duration(millis.total)}`
+
+export const traceLines = (last: Outcome | undefined, { paint }: Look): ReadonlyArray<string> => {
+  if (last === undefined) return ["  Nothing was said yet."]
+  if (last.tracePath === undefined) return ["  The last message has no record."]
+  const path = RunDirectory.shown(last.tracePath)
+  return [
+    `  ${inline(stopText(last.stop))}: ${spentText(last)}`,
+    `  ${inline(path)}`,
+    `  ${paint.bold(`npx writ trace inspect ${quoted(last.runId)}`)}`
+  ]
+}
+
+const leftLine = (left: Left, { columns, paint }: Look): ReadonlyArray<string> => {
+  const state = left.certain ? "" : "may have happened: "
+  const tool = inline(left.tool)
+  const shown = fitted(
+    readableLine(argumentsText(left.arguments)),
+    Math.max(0, columns - state.length - tool.length - 5)
+  )
+  return [
+    `  ${paint.yellow(left.certain ? "•" : "?")} ${state}${paint.bold(tool)} ${shown}`,
+    ...left.artifacts.flatMap(({ path }) => (path === undefined ? [] : [`    ${inline(RunDirectory.shown(path))}`])),
+    ...(left.compensation === undefined ? [] : [`    ${paint.dim(`can be undone by ${inline(left.compensation)}`)}`])
+  ]
+}
+
+/** What was taken back, and what was not. */
+export const undoneLines = (exchange: Exchange | undefined, look: Look): ReadonlyArray<string> => {
+  if (exchange === undefined) return ["  There is nothing to take back."]
+  const { left, message } = exchange
+  const taken = `  Taken back: ${fitted(readableLine(message), look.columns - 14)}`
+  if (left.length === 0) return [taken]
+  return [taken, `  What was done stays done:`, ...left.flatMap((one) => leftLine(one, look))]
+}

@@ -1,0 +1,77 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Exchange } from "../../src/cli/ChatSession.ts"
+import { helpLines, read, toolLines, traceLines, undoneLines } from "../../src/cli/ChatWords.ts"
+import { columnsOf } from "../../src/cli/Columns.ts"
+import type { Registry } from "../../src/tools/Registry.ts"
+
+const plain = (text: string): string => text
+const look = (columns: number) => ({
+  columns,
+  paint: { bold: plain, dim: plain, red: plain, green: plain, cyan: plain, yellow: plain }
+})
+
+const tool = (name: string, risk: string, description: string) => ({ name, contract: { risk }, spec: { description } })
+const registry = {
+  tools: [
+    tool("read_file", "read", "Reads a file of the workspace."),
+    tool("send", "external", "Schickt\n\u202eeinen Brief.")
+  ]
+} as unknown as Registry
+
+const exchange = (left: ReadonlyArray<unknown>): Exchange =>
+  ({ message: "save \u202eit\nnow", left }) as unknown as Exchange
+
+describe("the words of a chat", () => {
+  it("stand alone; everything else is a message, and two slashes are one", () => {
+    assert.deepStrictEqual(["/undo", " /HELP ", "/quit", "/exit", "/nothing"].map(read), [
+      { _tag: "Word", word: "undo" },
+      { _tag: "Word", word: "help" },
+      { _tag: "Exit" },
+      { _tag: "Exit" },
+      { _tag: "Unknown", word: "nothing" }
+    ])
+    for (const [line, text] of [
+      ["/etc/passwd", "/etc/passwd"],
+      ["/undo it", "/undo it"],
+      ["//undo", "/undo"],
+      ["what is /undo", "what is /undo"],
+      ["/", "/"],
+      ["/constructor", undefined]
+    ] as const) {
+      assert.deepStrictEqual(
+        read(line),
+        text === undefined ? { _tag: "Unknown", word: "constructor" } : { _tag: "Message", text }
+      )
+    }
+  })
+
+  it("fit the window, and what tools and messages say acts on nothing", () => {
+    const undone = undoneLines(
+      exchange([
+        { tool: "send", arguments: { to: "مرحبا".repeat(40) }, certain: false, artifacts: [], compensation: "unsend" }
+      ]),
+      look(40)
+    )
+    const all = [
+      ...helpLines(look(40)),
+      ...toolLines(registry, look(40)),
+      ...traceLines(undefined, look(40)),
+      ...undone
+    ]
+    for (const line of all) {
+      assert.isAtMost(columnsOf(line), 40, line)
+      assert.notMatch(line, /[\u0000-\u001f\u202a-\u202e]/)
+    }
+    assert.include(undone.join("\n"), "? may have happened: send")
+    assert.include(undone.join("\n"), "can be undone by unsend")
+  })
+
+  it("leave descriptions of tools out where there is no room for them, never the risk", () => {
+    assert.deepStrictEqual(toolLines(registry, look(80)), [
+      "  read_file  read      Reads a file of the workspace.",
+      "  send       external  Schickt\\n\\u202eeinen Brief."
+    ])
+    assert.deepStrictEqual(toolLines(registry, look(30)), ["  read_file  read", "  send       external"])
+    assert.deepStrictEqual(toolLines({ tools: [] } as unknown as Registry, look(80)), ["  The model has no tools."])
+  })
+})

@@ -1,0 +1,38 @@
+/** Runs that are routed, that talk, ask and are answered, on scripts. */
+import * as Effect from "effect/Effect"
+import * as Agent from "../../src/effects/Agent.ts"
+import * as Router from "../../src/effects/Router.ts"
+import type { RunOptions } from "../../src/effects/Run.ts"
+import type { Script } from "../../src/engine/ScriptedModel.ts"
+import { layerScripted, MemoryTraces, ScriptedSessions } from "../../src/testing.ts"
+import { lines } from "./script.ts"
+import * as TestTools from "./tools.ts"
+
+const content = { trace: { content: true } } as const
+
+/** A routed run, to its end. `contexts`: what each session held in the end, in the order in which they were opened. */
+export const routed = (
+  turns: Script["turns"],
+  options: Partial<Router.RoutedOptions> = {},
+  script: Omit<Script, "turns"> = {}
+) =>
+  Effect.gen(function* () {
+    const { performed, registry } = yield* TestTools.make()
+    const outcome = yield* Router.run({ task: "the task", tools: registry, system: "S", ...content, ...options })
+    const text = (yield* MemoryTraces).text(outcome.runId)
+    const contexts = (yield* ScriptedSessions).map((log) => log.committed())
+    return { outcome, performed, text, events: lines(text), contexts }
+  }).pipe(Effect.provide(layerScripted({ ...script, turns })))
+
+/** A task, and then an answer to what it asked, in one session. */
+export const answered = (turns: Script["turns"], said: string, options: RunOptions = {}) =>
+  Effect.gen(function* () {
+    const { performed, registry } = yield* TestTools.make()
+    const session = yield* Agent.session({ tools: registry, system: "S" })
+    const first = yield* Agent.runIn(session, "the task", { ...content, ...options })
+    const second = yield* Agent.answer(session, said, { ...content, ...options })
+    const memory = yield* MemoryTraces
+    const texts = [memory.text(first.runId), memory.text(second.runId)] as const
+    const context = (yield* ScriptedSessions)[0]!.committed()
+    return { first, second, performed, texts, events: texts.map(lines), context, session }
+  }).pipe(Effect.scoped, Effect.provide(layerScripted({ turns })))
