@@ -57,7 +57,9 @@ const asked = (worker: Worker): Effect.Effect<ChatAnswer> =>
   })
 
 const program = Effect.gen(function* () {
-  const options = { modelPath: tinyModel, contextTokens, sequences: 1, threads: 1, gpu: false, reuse: "never" } as const
+  // Without flash attention, as `Wiring` opens this model.
+  const own = { threads: 1, gpu: false, flashAttention: false } as const
+  const options = { modelPath: tinyModel, contextTokens, sequences: 1, ...own, reuse: "never" } as const
   const worker = yield* makeWorker(options)
   const peer = yield* chatSession
   const writ = Effect.gen(function* () {

@@ -97,6 +97,7 @@ const layerFile = (options: WiringOptions): Layer.Layer<Model, EngineError> =>
           ...(options.sessions === undefined ? {} : { sequences: options.sessions }),
           ...(options.contextTokens === undefined ? {} : { contextTokens: options.contextTokens }),
           ...(options.memoryBudget === undefined ? {} : { memoryBytes: options.memoryBudget }),
+          ...(isTiny(options) ? { flashAttention: false } : {}),
           ...options.tuning,
           ...(options.isolation === undefined ? {} : { isolation: options.isolation }),
           ...(options.restarts === undefined ? {} : { restarts: options.restarts }),
@@ -133,10 +134,12 @@ export const makeEmbedder = Effect.fnUntraced(function* (options: Pick<WiringOpt
   })
 })
 
-/** More threads only slow a model of two million parameters down. */
+/** What is made for large models, more threads and flash attention, only slows one of two million parameters down. */
+const isTiny = ({ model }: WiringOptions): boolean => model === undefined || model === tinyModel
+
 const threadsOf = (options: WiringOptions): { readonly threads?: number } => {
   if (options.threads !== undefined) return { threads: options.threads }
-  return options.model === undefined || options.model === tinyModel ? { threads: 1 } : {}
+  return isTiny(options) ? { threads: 1 } : {}
 }
 
 /** Where tools run. */

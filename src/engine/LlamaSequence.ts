@@ -61,6 +61,14 @@ export interface Appending {
   readonly priority?: Priority | undefined
 }
 
+/** What a generation is held to. */
+export interface Held {
+  readonly constraint?: CallConstraint | undefined
+  readonly thinking?: TokenClock | undefined
+  /** Tokens that end the turn besides those that the file says do. */
+  readonly ends?: ReadonlySet<number>
+}
+
 /** The token and what closes the reasoning behind it, where that is due. */
 const closing = (
   token: number,
@@ -235,11 +243,10 @@ export class LlamaSequence {
     request: TurnRequest,
     cancel: Cancel,
     onToken: (token: number) => boolean,
-    constraint?: CallConstraint,
-    thinking?: TokenClock
+    held: Held = {}
   ): Promise<EndReason> {
     this.#check()
-    const run = () => this.#generate(request, cancel, onToken, constraint, thinking)
+    const run = () => this.#generate(request, cancel, onToken, held)
     return this.#options.lanes.within(request.priority ?? usual, run)
   }
 
@@ -247,8 +254,7 @@ export class LlamaSequence {
     { maxTokens, priority = usual, sampling }: TurnRequest,
     cancel: Cancel,
     onToken: (token: number) => boolean,
-    constraint: CallConstraint | undefined,
-    thinking: TokenClock | undefined
+    { constraint, ends, thinking }: Held
   ): Promise<EndReason> {
     const { counters, lanes, model } = this.#options
     let feed = (await this.#pending()) as Array<Token>
@@ -275,7 +281,7 @@ export class LlamaSequence {
         lanes.stepped(priority)
         if (next.done === true) throw this.#break("generation ended without an end token")
         const { token } = next.value
-        if (model.isEogToken(token)) return "eog"
+        if (model.isEogToken(token) || ends?.has(token) === true) return "eog"
         instead = (closing(token, thinking, constraint) ?? constraint?.take(token)) as Array<Token> | undefined
         feed = instead ?? [token]
         let stopped = false

@@ -2,7 +2,8 @@
  * One turn of a session while it runs: evaluates the opening, generates, and tells what happens to a queue. It takes the
  * sequence back where the turn fails; what becomes of a finished turn is the session's business.
  */
-import { setImmediate, setTimeout } from "node:timers"
+import { setImmediate } from "node:timers"
+import { setTimeout as elapsed } from "node:timers/promises"
 import * as Cause from "effect/Cause"
 import * as Queue from "effect/Queue"
 import type { EngineError } from "./EngineError.ts"
@@ -12,6 +13,7 @@ import { toEngineError } from "./LlamaFailure.ts"
 import type { Cancel, Counters, LlamaSequence, Mark } from "./LlamaSequence.ts"
 import { type Detokenize, TurnText } from "./LlamaText.ts"
 import { TokenClock } from "./LlamaThinking.ts"
+import type { Tokenizer } from "./LlamaTokenizer.ts"
 
 export interface TurnParts {
   readonly sequence: LlamaSequence
@@ -19,6 +21,10 @@ export interface TurnParts {
   readonly detokenize: Detokenize
   readonly constraints: Constraints
 }
+
+/** A mark that this vocabulary would spell is none of its tokens, so the model cannot end with it. */
+const endTokens = (marks: TurnRequest["ends"] = [], { encode }: Tokenizer): ReadonlySet<number> =>
+  new Set(marks.map((mark) => encode(mark, true, false)).flatMap((ids) => (ids.length === 1 ? ids : [])))
 
 /** Nobody reads faster than a screen shows. */
 const readMillis = 16
@@ -75,7 +81,7 @@ export class Speculation {
     this.#outbox.push(event)
     if (this.#outbox.length > 1) return
     const wait = this.#delivered + readMillis - performance.now()
-    if (wait > 1) setTimeout(() => this.#deliver(), wait)
+    if (wait > 1) void elapsed(wait).then(() => this.#deliver())
     else setImmediate(() => setImmediate(() => this.#deliver()))
   }
 
@@ -115,8 +121,7 @@ export class Speculation {
         }
         return text.push(token)
       },
-      constraint,
-      thinking
+      { constraint, thinking, ends: endTokens(request.ends, constraints.parts.tokenizer) }
     )
     if (text.end()) reason = "stop"
     const ended = performance.now()

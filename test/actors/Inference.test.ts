@@ -326,6 +326,29 @@ describe("Inference", () => {
   )
 
   it.live(
+    "a family's own mark ends a turn like the model's end token, whatever the file says of it",
+    () =>
+      Effect.gen(function* () {
+        const worker = yield* open(shipped)
+        const session = yield* worker.model.session
+        yield* session.commit([...system, ...user("hello")])
+        const whole = yield* speak(session, request())
+        yield* session.rollback
+        const tokens = tokensOf(whole)
+        const marks = yield* Effect.forEach([...new Set(textOf(whole))], (mark) =>
+          Effect.map(worker.model.tokenize([control(mark)]), (ids) => ({ mark, at: tokens.indexOf(ids[0]!) }))
+        )
+        const { at, mark } = marks.find((one) => one.at > 0) ?? assert.fail("no letter is a token of the answer")
+        const events = yield* speak(session, request({ ends: ["a mark that is no token", mark] }))
+        assert.strictEqual(endOf(events).reason, "eog")
+        assert.deepStrictEqual(tokensOf(events), tokens.slice(0, at))
+        const span = yield* session.keep(closing)
+        assert.strictEqual(span.end - span.start, 3 + at + 2)
+      }),
+    240_000
+  )
+
+  it.live(
     "tells who answers, and that it is the file that was asked for",
     () =>
       Effect.gen(function* () {
