@@ -236,7 +236,7 @@ class Keeper {
   /** Opens a model when those that make room for it are gone. Belongs to the service: whoever asked for it may leave. */
   #load(slot: Slot, closing: ReadonlyArray<Slot>): Effect.Effect<void> {
     // Nobody else knows of them any more: the end of the service waits until they are closed.
-    const room = Effect.interruptible(
+    const room = Effect.uninterruptible(
       Effect.forEach(closing, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
     )
     return room.pipe(
@@ -270,9 +270,9 @@ class Keeper {
       this.#wake()
     })
     return Effect.suspend(() => {
-      
+      if (slot.closing) return Effect.void
       slot.closing = true
-      return Effect.interruptible(Effect.andThen(Scope.close(slot.scope, Exit.void), gone))
+      return Effect.uninterruptible(Effect.andThen(Scope.close(slot.scope, Exit.void), gone))
     })
   }
 

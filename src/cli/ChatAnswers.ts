@@ -49,7 +49,7 @@ export const linesFor = (
 /** A word there is not. */
 export const unknownLines = (word: string, { columns }: Pick<Screen, "columns">): ReadonlyArray<string> => [
   wrapped(
-    `  There is no /${word}; /help lists what there is. For a message that begins with a slash, write two.`,
+    `  There is no /${word}; /help lists what there is. For a message that is just this, write two slashes.`,
     columns
   )
 ]

@@ -272,6 +272,8 @@ class Editor {
     const { line } = this.#lines
     const { silent } = this.#shown
     this.#shown.silent = true
+    // The editor goes back as many rows as prompt and line took when it shows the next: none of them is its own any more.
+    this.#lines.setPrompt("")
     this.#lines.write(null, { ctrl: true, name: "e" })
     this.#lines.write(null, { ctrl: true, name: "u" })
     this.#shown.silent = silent

@@ -12,7 +12,7 @@ import { block, count, duration, inline, size } from "./Printable.ts"
 import { readableLine } from "./Readable.ts"
 import { answerText, argumentsText, restartText, stopText } from "./RunView.ts"
 import type { Screen } from "./Screen.ts"
-import { WordWrap } from "./WordWrap.ts"
+import { WordWrap, wrapped } from "./WordWrap.ts"
 
 export interface ChatViewOptions {
   /** Answers only. */
@@ -124,7 +124,7 @@ export class ChatView {
       this.#endText()
     } else if (stop._tag !== "Completed") {
       const colour = stop._tag === "AwaitingApproval" || stop._tag === "Cancelled" ? paint.cyan : paint.red
-      this.#screen.line(colour(block(stopText(stop))))
+      this.#screen.line(colour(wrapped(block(stopText(stop)), this.#screen.columns)))
     }
     if (stop._tag === "Cancelled") this.#note(paint.dim("the message stands; /undo takes it back"))
     else if (stop._tag === "ContextExhausted") this.#note(paint.dim("/undo makes room, /new begins anew"))
@@ -182,6 +182,13 @@ export class ChatView {
     this.#screen.line(`  ${text}`)
   }
 
+  /** A sentence of ours, which may take several lines. */
+  #remark(text: string): void {
+    if (this.#quiet) return
+    this.#endText()
+    this.#screen.line(this.#screen.paint.dim(wrapped(`  ${text}`, this.#screen.columns)))
+  }
+
   #call(event: AgentEvent): void {
     const { columns, paint } = this.#screen
     const one = (mark: string, ours: string, theirs: string, painted = (text: string) => text) => {
@@ -192,10 +199,10 @@ export class ChatView {
     }
     switch (event._tag) {
       case "Compacted":
-        this.#note(paint.dim(`(${count(event.exchanges, "old exchange")} left the context, to make room)`))
+        this.#remark(`(${count(event.exchanges, "old exchange")} left the context, to make room)`)
         break
       case "EngineRestarted":
-        this.#note(paint.dim(`(${restartText(event)})`))
+        this.#remark(`(${restartText(event)})`)
         break
       case "Malformed":
         one(paint.red("✗"), "malformed call:", event.reason)

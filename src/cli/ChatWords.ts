@@ -31,10 +31,11 @@ export type Read =
   | { readonly _tag: "Exit" }
   | { readonly _tag: "Unknown"; readonly word: string }
 
-/** A word is for the program if it stands alone. A message that begins with a slash is written with two. */
+/** A word is for the program if it stands alone. A message that would be one is written with two slashes. */
 export const read = (line: string): Read => {
   const word = /^\/([A-Za-z]+)$/.exec(line.trim())?.[1]?.toLowerCase()
-  if (word === undefined) return { _tag: "Message", text: line.startsWith("//") ? line.slice(1) : line }
+  if (word === undefined)
+    return { _tag: "Message", text: /^\s*\/\/[A-Za-z]+\s*$/.test(line) ? line.replace("/", "") : line }
   if (word === "exit" || word === "quit") return { _tag: "Exit" }
   return Object.hasOwn(words, word) ? { _tag: "Word", word: word as Exclude<Word, "exit"> } : { _tag: "Unknown", word }
 }

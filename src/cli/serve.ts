@@ -179,6 +179,10 @@ export const serve = (flags: ServeFlags) =>
     }
     if (settings.route !== "task")
       return yield* usage("route: a request without tools talks, any other works; leave it out")
+    if (settings.contextPolicy !== "refuse")
+      return yield* usage(
+        "contextPolicy: what the model is shown is the request, which the client shortens; leave it out"
+      )
     if (settings.script === undefined && settings.engineUrl === undefined) yield* chosenBy(settings)
     yield* RunDirectory.check(RunDirectory.standard(yield* newRunId))
     const about: About = yield* engineOf(settings, { json: flags.json, quiet: true }, screen)

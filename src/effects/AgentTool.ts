@@ -14,10 +14,12 @@ import type { Model } from "../engine/Model.ts"
 import * as Contract from "../tools/Contract.ts"
 import { execute as executeTool } from "../tools/Execution.ts"
 import * as Registry from "../tools/Registry.ts"
+import type { ToolSettings } from "../tools/ToolContext.ts"
 import { ToolError } from "../tools/ToolError.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import { everything, narrow } from "./Authority.ts"
 import { CurrentCall } from "./CurrentCall.ts"
+import type { Gates } from "./Gates.ts"
 import * as Limits from "./Limits.ts"
 import type { Outcome } from "./Outcome.ts"
 import { Approval } from "./Policy.ts"
@@ -99,11 +101,32 @@ const failureOf = (outcome: Outcome, effect: Left["effect"]): Effect.Effect<stri
   )
 }
 
+const temperatureOf = ({ sampling }: AgentToolOptions): number => sampling?.temperature ?? 0
+
 const limitsOf = (options: AgentToolOptions, { deadlineMillis }: CurrentCall): Limits.Limits => {
   const own = { ...Limits.defaults, ...options.limits }
   // The deadline of the call is what the outer run has left at most.
   const wallMillis = Math.min(own.wallMillis, Number.isFinite(deadlineMillis) ? deadlineMillis * share : Infinity)
   return { ...own, wallMillis: Number.isFinite(wallMillis) ? Math.max(1, Math.floor(wallMillis)) : wallMillis }
+}
+
+/** Nothing the outer run says is widened. Several samples of a turn need a run that samples. */
+const gatesOf = (options: AgentToolOptions, { run }: CurrentCall): Partial<Gates> => {
+  const outer = run.settings.gates
+  const greedy = temperatureOf(options) === 0
+  return {
+    ...outer,
+    ...(greedy ? { candidates: 1 } : {}),
+    ...options.gates,
+    authority: narrow(outer.authority, options.gates?.authority ?? everything),
+    dryRun: outer.dryRun || options.gates?.dryRun === true
+  }
+}
+
+/** What tools of the inner run may reach is what the outer one's may, unless it says otherwise. Key and artifacts are a run's own. */
+const settingsOf = (options: AgentToolOptions, { run }: CurrentCall): Partial<ToolSettings> => {
+  const { artifacts: _, idempotencyKey: __, ...outer } = run.settings.tools
+  return { ...outer, ...options.settings }
 }
 
 /** The inner run's name. Each execution of a call is a run of its own, also where they share the keys of their effects. */
@@ -126,8 +149,6 @@ const perform = Effect.fnUntraced(function* (
   const depth = (run.parent?.depth ?? 0) + 1
   const most = options.maxDepth ?? standardDepth
   if (depth > most) return yield* refusal(`runs lie ${most} deep already; do the task without ${options.name}`)
-  const { authority, dryRun, ...gates } = { ...run.settings.gates, ...options.gates }
-  const own = options.gates?.authority ?? everything
   const limits = limitsOf(options, call)
   const effectRunId = `${run.effectRunId}.${callId}`
   const runId = nameOf(call)
@@ -144,11 +165,8 @@ const perform = Effect.fnUntraced(function* (
     ...options,
     limits,
     trace: run.traceChoices,
-    gates: {
-      ...gates,
-      authority: narrow(run.settings.gates.authority, own),
-      dryRun: dryRun || run.settings.gates.dryRun
-    }
+    settings: settingsOf(options, call),
+    gates: gatesOf(options, call)
   }
   const waitSeconds = Math.min(options.waitSeconds ?? 60, limits.wallMillis / 1000)
   const running = Effect.flatMap(open({ ...options, waitSeconds }), (session) =>
@@ -185,7 +203,7 @@ const declared = (options: AgentToolOptions) => {
   const acting = tools.filter(({ contract }) => contract.risk !== "read")
   if (acting.length === 0) return Contract.declare(tool, { risk: "read", ...scopes, ...timed })
   const reversible = acting.every(({ contract }) => contract.reversible)
-  const greedy = (options.sampling?.temperature ?? 0) === 0
+  const greedy = temperatureOf(options) === 0
   return Contract.declare(tool, {
     risk: acting.some(({ contract }) => contract.risk === "external") ? "external" : "local-write",
     // The inner run honours the key of the call: its own effects are keyed under it.

@@ -5,10 +5,12 @@
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientError } from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
@@ -99,6 +101,15 @@ const objectOf = (text: string, where: string, what: string, key: string | undef
 const isStream = ({ headers }: HttpClientResponse): boolean =>
   (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase() === "text/event-stream"
 
+/** No redirect is followed, whoever the transport is: it could lead a conversation anywhere. Only `fetch` would follow one. */
+const unredirected = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.serviceOption(FetchHttpClient.RequestInit), (given) =>
+    Effect.provideService(self, FetchHttpClient.RequestInit, {
+      ...Option.getOrUndefined(given),
+      redirect: "manual"
+    })
+  ) as Effect.Effect<A, E, R>
+
 /** An exchange with one server. */
 class HttpExchange implements Exchange {
   readonly address: Address
@@ -134,7 +145,7 @@ class HttpExchange implements Exchange {
   #send(url: string, body: unknown, accept: string, millis: number) {
     const { where } = this
     const key = this.#key
-    return this.#client.execute(this.#request(url, body, accept)).pipe(
+    return unredirected(this.#client.execute(this.#request(url, body, accept))).pipe(
       Effect.mapError((error) => plainly(where, error, key)),
       // A span would hold the address of every request; the trace of a run says what is to be known.
       Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
@@ -250,7 +261,7 @@ const events = (
       event === "error" ? Effect.fail(failureOf(data, where, key)) : objectOf(data, where, "an event", key)
     ),
     Stream.mapEffect((value) => {
-      const complaint = value["error"] === undefined || value["error"] === null ? undefined : complaintOf(value)
+      const complaint = value["error"] ? complaintOf(value) : undefined
       return complaint === undefined ? Effect.succeed(value) : Effect.fail(reported(where, complaint, key))
     })
   )

@@ -53,7 +53,7 @@ const repeated = (body: string): string =>
     .join("")
 
 /** Arguments of a call as they are told again. A space that takes a token apart is in a string there. */
-const argumentsIn = ({ body }: Frame): string => (body.trim() === "" ? "{}" : visible(body))
+const argumentsIn = ({ body }: Frame): string => visible(body)
 
 /** The arguments as a text for people, where they cannot be told as a call. */
 const asText = ({ about, body }: Frame): string => `[call of ${JSON.stringify(about["name"] ?? "")}: ${visible(body)}]`

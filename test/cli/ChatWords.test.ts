@@ -22,7 +22,7 @@ const exchange = (left: ReadonlyArray<unknown>): Exchange =>
   ({ message: "save \u202eit\nnow", left }) as unknown as Exchange
 
 describe("the words of a chat", () => {
-  it("stand alone; everything else is a message, and two slashes are one", () => {
+  it("stand alone; everything else is a message, and two slashes before a word are one", () => {
     assert.deepStrictEqual(["/undo", " /HELP ", "/quit", "/exit", "/nothing"].map(read), [
       { _tag: "Word", word: "undo" },
       { _tag: "Word", word: "help" },
@@ -34,6 +34,10 @@ describe("the words of a chat", () => {
       ["/etc/passwd", "/etc/passwd"],
       ["/undo it", "/undo it"],
       ["//undo", "/undo"],
+      [" //undo ", " /undo "],
+      // What was pasted, a comment for instance, arrives as it is.
+      ["// undo\n", "// undo\n"],
+      ["//server/share", "//server/share"],
       ["what is /undo", "what is /undo"],
       ["/", "/"],
       ["/constructor", undefined]

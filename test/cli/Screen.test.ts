@@ -33,10 +33,12 @@ describe("progress on a screen", () => {
 
   it.effect("never takes more than the line it can take away again, and sends no control character", () =>
     Effect.gen(function* () {
-      const { screen, written } = yield* screenOn(true, 50)
-      screen.progress(`a\u001b[2Jb${"x".repeat(100)}`)
-      assert.lengthOf([...written()], 50)
-      assert.notInclude(written(), "\u001b")
+      for (const columns of [50, 20, 10]) {
+        const { screen, written } = yield* screenOn(true, columns)
+        screen.progress(`a\u001b[2Jb${"x".repeat(100)}`)
+        assert.lengthOf([...written()], columns)
+        assert.notInclude(written(), "\u001b")
+      }
     })
   )
 

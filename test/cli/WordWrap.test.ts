@@ -16,6 +16,11 @@ const text =
   "Words of a line that is longer than thirty columns.\n\n- an item that needs a second line, too\n  12. and one more that is deeper\n```js\nconst answer = 42 // and this is a line of code\n```\nend 日本語の文章は空白なしで書かれますから、折り返す。 🦀🦀 می\u200cخواهم"
 
 describe("text that is wrapped as it comes", () => {
+  it("may be one endless word, with as many marks as letters, without anybody waiting for it", () => {
+    for (const word of ["a".repeat(300_000), "a\u200eb".repeat(100_000)])
+      assert.isAtLeast(wrap([word]).length, word.length)
+  }, 60_000)
+
   it("breaks at words, hangs items, and leaves code and addresses alone", () => {
     assert.strictEqual(
       wrap([text.split("\nend")[0]!]),

@@ -78,6 +78,25 @@ describe("writ chat without a terminal", () => {
   )
 
   it.live(
+    "takes an answer to a question back, and then the question",
+    () =>
+      Effect.gen(function* () {
+        const turns = [call("clarify", { question: "Which city?" }), "Sunny in Rome.", "Rain in Paris.", "Hello."]
+        const { code, cwd, err, out } = yield* chat({
+          turns,
+          input: "weather?\nRome\n/undo\nParis\n/undo\n/undo\n/undo\nhi\n",
+          args: ["--tools", "clarify"]
+        })
+        assert.deepStrictEqual([code, out], [0, "Which city?\nSunny in Rome.\nRain in Paris.\nHello.\n"])
+        const taken = ["Rome", "Paris", "weather?"].map((one) => `  Taken back: ${one}\n`)
+        assert.strictEqual(err, `${taken.join("")}  There is nothing to take back.\n`)
+        const verdict = yield* invoke(["trace", "validate", ...runsIn(cwd)])
+        assert.strictEqual(verdict.code, 0, verdict.out)
+      }),
+    timeout
+  )
+
+  it.live(
     "has no tools and one phase for all messages with --route chat",
     () =>
       Effect.gen(function* () {

@@ -320,4 +320,88 @@ describe.skipIf(!hasTmux)("writ chat at a terminal", () => {
       }),
     timeout
   )
+
+  it.live(
+    "leaves answers where they stand in a narrow window, however many rows a question took",
+    () =>
+      Effect.gen(function* () {
+        const { terminal } = yield* chatting({
+          turns: [call("send", { text: "one" }), "It was sent.", "Last."],
+          tools: { "nap.tool.json": nap, "send.tool.json": send },
+          args: ownTools,
+          columns: 20
+        })
+        yield* say(terminal, "go", /Allow this call\?/)
+        yield* say(terminal, "neither this nor that", /yes, no or stop\?/)
+        yield* say(terminal, "y", /It was sent\.[\s\S]*\n>$/)
+        yield* say(terminal, "more", /Last\.[\s\S]*\n>$/)
+        assert.match(terminal.screen().join("\n"), /It was sent\.\n(?: {2}\(.*\n)?\n> more\nLast\.\n/)
+        for (const line of terminal.screen()) assert.isAtMost(line.length, 20)
+      }),
+    timeout
+  )
+
+  it.live(
+    "gives the shell its terminal on Ctrl-Z, and goes on where it was with the next fg",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* directory
+        writeFileSync(join(cwd, "script.json"), JSON.stringify({ turns: ["First.", "Second."], name: "script" }))
+        const terminal = yield* pane(["bash", "--norc", "--noprofile", "-i"], { cwd, env: { PS1: "shell$ " } })
+        yield* terminal.until("shell$")
+        yield* say(terminal, `'${process.execPath}' '${entry}' chat --script script.json`, /^>$/m)
+        terminal.type("half a li")
+        yield* terminal.until("> half a li")
+        terminal.keys("C-z")
+        yield* terminal.until(/Stopped[\s\S]*shell\$$/)
+        yield* say(terminal, "stty -a | grep -o ' icanon'", /^ icanon$/m)
+        yield* say(terminal, "fg", /shell\$ fg[\s\S]*> half a li$/)
+        terminal.type("ne, and ")
+        // Pastes are marked again.
+        terminal.paste("one\ntwo\n")
+        yield* terminal.until("> half a line, and [paste 1: 2 lines]")
+        yield* say(terminal, "", "First.")
+        yield* terminal.until(/First\.\n\n>$/)
+        terminal.keys("C-d")
+        yield* terminal.until(/shell\$$/)
+        yield* say(terminal, "exit", /exit$/)
+        yield* terminal.ended
+        assert.deepStrictEqual(
+          traces(cwd).map((trace) => trace.at(-1)?.event_type),
+          ["run_completed"]
+        )
+      }),
+    timeout
+  )
+
+  it.live(
+    "cancels what runs when the terminal is closed, closes the record, and leaves nothing behind",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* directory
+        const started = file("echo $$ > pid; sleep 600", { risk: "read", touches: [] })
+        writeFileSync(join(cwd, "nap.tool.json"), JSON.stringify(started))
+        writeFileSync(join(cwd, "script.json"), JSON.stringify({ turns: [call("nap", {}), "Never."] }))
+        const args = ["chat", "--script", "script.json", "--tools", "nap", "--tools-dir", "."]
+        // The terminal goes with this scope.
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const terminal = yield* pane([process.execPath, entry, ...args], { cwd })
+            yield* terminal.until(/^>/m)
+            yield* say(terminal, "wait", "nap is running")
+            yield* eventually(() => existsSync(join(cwd, "pid")) && readFileSync(join(cwd, "pid"), "utf8") !== "")
+          })
+        )
+        const child = Number(readFileSync(join(cwd, "pid"), "utf8"))
+        yield* eventually(() => traces(cwd)[0]?.at(-1)?.event_type === "run_cancelled")
+        yield* eventually(() => !existsSync(`/proc/${child}`))
+        const verdict = yield* writ(["trace", "validate", ...runsIn(cwd)], { cwd })
+        assert.strictEqual(verdict.code, 0, verdict.out)
+      }),
+    timeout
+  )
 })
+
+/** Waits for something that is bound to be so. */
+const eventually = (is: () => boolean): Effect.Effect<void> =>
+  Effect.suspend(() => (is() ? Effect.void : Effect.andThen(Effect.sleep(40), eventually(is))))

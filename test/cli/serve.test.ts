@@ -197,6 +197,14 @@ describe("writ serve is refused", () => {
     })
   )
 
+  it.live("for a context policy: the model is shown the request, the whole of it", () =>
+    Effect.gen(function* () {
+      const { code, err } = yield* refusal(["--context-policy", "compact"])
+      assert.strictEqual(code, 2)
+      assert.include(err, "contextPolicy")
+    })
+  )
+
   it.live("where another program listens already", () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -13,6 +13,7 @@ import { readLine, type TraceRecord } from "../../src/effects/trace/TraceReader.
 import { validateText } from "../../src/effects/trace/TraceValidator.ts"
 import { layerScripted, MemoryTraces } from "../../src/testing.ts"
 import * as Registry from "../../src/tools/Registry.ts"
+import { ToolContext, type ToolSettings } from "../../src/tools/ToolContext.ts"
 import { call, lines } from "../kit/script.ts"
 import * as TestTools from "../kit/tools.ts"
 
@@ -141,6 +142,51 @@ describe("what the inner run is permitted", () => {
       assert.deepStrictEqual([asked, performed], [["helper", "send"], []])
       yield* allValid
     }).pipe(Effect.provide(layerScripted({ turns: [ask("Send it."), send, "inner", "outer"] })))
+  )
+
+  it.effect("reaches what the outer run reaches, unless something else is said", () =>
+    Effect.gen(function* () {
+      const looks = Effect.fnUntraced(function* (settings: Partial<ToolSettings> | undefined) {
+        const seen: Array<Partial<ToolSettings>> = []
+        const look = yield* Registry.fromDynamic([
+          {
+            name: "look",
+            description: "Looks around.",
+            schema: { type: "object", properties: {} },
+            contract: { risk: "read" },
+            run: () => Effect.map(ToolContext, ({ settings }) => void seen.push(settings))
+          }
+        ])
+        const more = settings === undefined ? {} : { settings }
+        const agent = yield* Agent.asTool({ name: "helper", description: "Does a task.", tools: look, ...more })
+        yield* Agent.run({
+          task: "t",
+          tools: agent.registry,
+          trace,
+          settings: { workspace: "/outer", fixtures: { a: "1" } }
+        }).pipe(Effect.provide(agent.layer))
+        return seen[0]
+      })
+      const turns = [ask("Look."), call("look", {}), "inner", "outer"]
+      const scripted = Effect.provide(layerScripted({ turns }))
+      assert.include(yield* scripted(looks(undefined)), { workspace: "/outer" })
+      assert.deepStrictEqual((yield* scripted(looks(undefined)))?.fixtures, { a: "1" })
+      assert.include(yield* scripted(looks({ workspace: "/inner" })), { workspace: "/inner" })
+    })
+  )
+
+  it.effect("can begin where the outer run samples each turn several times and the inner one does not sample", () =>
+    Effect.gen(function* () {
+      const { agent, tools } = yield* made([])
+      const gates = { candidates: 2 }
+      const running = Agent.run({ task: "t", tools, trace, gates, sampling: { temperature: 1 } })
+      yield* Effect.provide(running, agent.layer)
+      const memory = yield* allValid
+      assert.include(memory.runs(), "run-1.call-0-0")
+      assert.deepStrictEqual(answers(memory.text("run-1"))[0], { ok: true, result: "inner" })
+    }).pipe(
+      Effect.provide(layerScripted({ turns: [ask("Do."), ask("Do."), ask("Do."), "inner", "outer", "outer", "outer"] }))
+    )
   )
 
   it.effect("records no content where the outer run does not", () =>
@@ -288,8 +334,10 @@ describe("an inner run and the end of the outer one", () => {
         const { stop } = yield* Fiber.join(fiber)
         assert.strictEqual(stop._tag, "Escalated")
         assert.deepStrictEqual(performed, ['slow_send:{"to":"bob"}'])
-        const { runs } = yield* allValid
-        assert.deepStrictEqual(runs(), [
+        const memory = yield* allValid
+        const verdict = yield* replay(records(memory.text("run-1")), { tools })
+        assert.deepStrictEqual([verdict.same, verdict.divergence], [true, undefined])
+        assert.deepStrictEqual(memory.runs(), [
           "run-1",
           "run-1.call-0-0",
           "run-1.call-0-0-a2",

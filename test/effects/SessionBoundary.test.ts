@@ -82,6 +82,26 @@ describe("Session.rewind", () => {
     }).pipe(Effect.provide(layerScripted({ turns: [{ text: "never", prefillMillis: 60_000 }] })))
   )
 
+  it.effect("goes back behind an answer to a question, which is owed as before and asked no more", () =>
+    Effect.gen(function* () {
+      const session = yield* opened
+      yield* Agent.runIn(session, "first")
+      const place = yield* Session.boundary(session)
+      const owed = JSON.stringify(place.owed?.answers)
+      yield* Agent.answer(session, "Rome")
+      yield* Session.rewind(session, place)
+      assert.strictEqual(JSON.stringify(session.owed?.answers), owed)
+      assert.notInclude(JSON.stringify([session.transcript.entries, session.owed?.turn.records[0]?.answer]), "Rome")
+      assert.match((yield* Effect.flip(Agent.answer(session, "Paris"))).message, /has not asked anything/)
+      const { text } = yield* Agent.runIn(session, "Paris")
+      assert.strictEqual(text, "Rain in Paris.")
+    }).pipe(
+      Effect.provide(
+        layerScripted({ turns: [call("clarify", { question: "Where?" }), "Sunny in Rome.", "Rain in Paris."] })
+      )
+    )
+  )
+
   it.effect("refuses a place behind one that was gone back to, and a place of another session", () =>
     Effect.gen(function* () {
       const session = yield* opened

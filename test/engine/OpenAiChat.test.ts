@@ -95,6 +95,39 @@ describe("the calls of a chat", () => {
     })
   )
 
+  it.live("are told apart where a server gives all of them one number, and not where one call changes its id", () =>
+    Effect.gen(function* () {
+      const piece = (id: string, args: string) =>
+        delta({ tool_calls: [{ index: 0, id, function: { name: "add", arguments: args } }] })
+      const one = [piece("x", '{"a":"}'), piece("y", '\\"}"'), piece("z", "}")]
+      const got = calls(yield* action([...one, piece("v", '{"a":2}'), piece("w", "{}")], "tool_calls"))
+      assert.deepStrictEqual(
+        got.map(({ arguments: args, id }) => [id, JSON.stringify(args)]),
+        [
+          ["x", '{"a":"}\\"}"}'],
+          ["v", '{"a":2}'],
+          ["w", "{}"]
+        ]
+      )
+    })
+  )
+
+  it.live("go on without a number where only the first piece had one, whichever that was", () =>
+    Effect.gen(function* () {
+      const piece = (more: object, args: string) => delta({ tool_calls: [{ ...more, function: { arguments: args } }] })
+      const first = calling(1, "x", "add", "")[0]!
+      const second = delta({ tool_calls: [{ id: "y", function: { name: "add", arguments: '{"a"' } }] })
+      const got = calls(yield* action([first, piece({}, '{"a":1}'), second, piece({}, ":2}")], "tool_calls"))
+      assert.deepStrictEqual(
+        got.map(({ arguments: { a }, id }) => [id, a]),
+        [
+          ["x", 1],
+          ["y", 2]
+        ]
+      )
+    })
+  )
+
   it.live("are of bounded number", () =>
     Effect.gen(function* () {
       const many = Array.from({ length: 200 }, (_, at) => calling(at, `c${at}`, "add", "{}")).flat()
@@ -109,6 +142,31 @@ describe("the text of a chat", () => {
       for (const name of ["reasoning_content", "reasoning"]) {
         const got = yield* action([delta({ [name]: "Hm" }), delta({ [name]: "." }), delta({ content: "Yes." })])
         assert.deepStrictEqual(got, { _tag: "FinalText", text: "Yes.", reasoning: "Hm." })
+      }
+    })
+  )
+
+  it.live("is that of the one choice that was asked for", () =>
+    Effect.gen(function* () {
+      const other = { choices: [{ index: 1, delta: { content: "No." }, finish_reason: "length" }] }
+      const both = { choices: [...other.choices, ...delta({ content: " Both." }).choices] }
+      const got = yield* action([other, delta({ content: "Yes." }), other, both])
+      assert.deepStrictEqual(got, { _tag: "FinalText", text: "Yes. Both." })
+    })
+  )
+
+  it.live("may come in parts, and what is no text does not go missing unnoticed", () =>
+    Effect.gen(function* () {
+      const parts = delta({
+        content: [
+          { type: "text", text: "Ye" },
+          { type: "text", text: "s." }
+        ]
+      })
+      assert.deepInclude(yield* action([parts]), { _tag: "FinalText", text: "Yes." })
+      for (const content of [7, { text: "x" }, [{ type: "image_url" }]]) {
+        const got = yield* action([delta({ content: "Well, " }), delta({ content })])
+        assert.deepInclude(got, { _tag: "EngineError", reason: "failed" })
       }
     })
   )
@@ -132,6 +190,10 @@ describe("the end of a chat", () => {
         yield* Effect.forEach(["stop", "tool_calls", "length", "content_filter", "abort", "eos"], reasonOf),
         ["eog", "eog", "length", "failed", "lost", "eog"]
       )
+      assert.deepStrictEqual(yield* Effect.forEach(["model_length", "insufficient_system_resource"], reasonOf), [
+        "length",
+        "lost"
+      ])
     })
   )
 
@@ -145,6 +207,16 @@ describe("the end of a chat", () => {
       assert.deepInclude(end?.usage, { prefillTokens: 10, outputTokens: 7 })
       const silent = yield* answered(sse([delta({ content: "x".repeat(40) }), delta({}, "stop")]))
       assert.deepInclude(silent.end?.usage, { outputTokens: 10 })
+    })
+  )
+
+  it.live("counts nothing that is no count", () =>
+    Effect.gen(function* () {
+      for (const wrong of [-1, 1.5, 1e300, "7"]) {
+        const counted = { choices: [], usage: { prompt_tokens: wrong, completion_tokens: wrong } }
+        const { end } = yield* answered(sse([delta({ content: "x".repeat(40) }), delta({}, "stop"), counted]))
+        assert.strictEqual(end?.usage.outputTokens, 10, String(wrong))
+      }
     })
   )
 })

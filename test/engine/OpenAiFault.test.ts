@@ -50,8 +50,10 @@ describe("Retry-After", () => {
   it("is seconds or a date, and nothing else", () => {
     const now = Date.UTC(2026, 10, 30, 12, 0, 0)
     assert.strictEqual(retryAfter("3", now), 3000)
+    for (const absurd of ["99999999999", "9".repeat(400)]) assert.isAbove(retryAfter(absurd, now) ?? 0, 1e12)
     assert.strictEqual(retryAfter("Mon, 30 Nov 2026 12:00:10 GMT", now), 10_000)
     assert.strictEqual(retryAfter("Mon, 30 Nov 2026 11:00:00 GMT", now), 0)
-    for (const other of [undefined, "", "soon", "-1x"]) assert.isUndefined(retryAfter(other, now), String(other))
+    for (const other of [undefined, "", "soon", "-1x", "-5", "1.5", "5, 7"])
+      assert.isUndefined(retryAfter(other, now), String(other))
   })
 })

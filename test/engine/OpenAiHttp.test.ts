@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Result from "effect/Result"
@@ -167,6 +168,7 @@ describe("a stream of events", () => {
       "text/html"
     ],
     ["one document", json(delta({ content: "x" })), "application/json"],
+    ["a failure in place of a stream", json({ error: { message: "model 'x' not found" } }), "model 'x' not found"],
     ["no type at all", (_a, response) => response.writeHead(200).end("data: {}\n\n"), "no type"],
     ["an event that is no JSON", midway((response) => response.end("data: {oops\n\n")), "no JSON object: {oops"],
     ["an event that is a list", midway((response) => response.end("data: []\n\n")), "no JSON object"],
@@ -192,6 +194,22 @@ describe("a stream of events", () => {
       })
     )
   }
+
+  it.live("is led nowhere else, over fetch neither", () =>
+    Effect.gen(function* () {
+      const other = yield* Servers.fake({ "/models": Servers.models("m") })
+      const away: Servers.Answering = (_asked, response) =>
+        response.writeHead(307, { location: `${other.url}/v1/models` }).end()
+      const server = yield* Servers.fake({ "/models": away })
+      const address = Result.getOrThrow(parseAddress(server.url))
+      const client = yield* Effect.provide(HttpClient.HttpClient, FetchHttpClient.layer)
+      const { error } = yield* Effect.flip(
+        make(client, address, undefined, standardPatience).ask(`${address.api}/models`)
+      )
+      assert.include(error.message, "answers 307. It sends one on elsewhere")
+      assert.deepStrictEqual([server.asked.length, other.asked.length], [1, 0])
+    })
+  )
 
   it.live("shows no character of the server's that acts on a terminal", () =>
     Effect.gen(function* () {
@@ -240,12 +258,12 @@ describe("a prompt that is too long", () => {
 
 describe("a server that says nothing", () => {
   const silent: Servers.Answering = () => {}
+  const ping = (response: Parameters<Servers.Answering>[1]): void => {
+    if (!response.destroyed) response.write(": ping\n\n", () => setImmediate(() => ping(response)))
+  }
   const pinging: Servers.Answering = (_asked, response) => {
     response.writeHead(200, stream)
-    const ping = (): void => {
-      if (!response.destroyed) response.write(": ping\n\n", () => setImmediate(ping))
-    }
-    ping()
+    ping(response)
   }
 
   it.live("is given up before it begins, with or without signs of life", () =>
@@ -253,6 +271,19 @@ describe("a server that says nothing", () => {
       for (const answering of [silent, pinging]) {
         const { asked, error } = yield* answered(answering, { firstMillis: 40, attempts: 2 })
         assert.deepStrictEqual([error?.reason, asked], ["lost", 2])
+      }
+    })
+  )
+
+  it.live("or nothing more of a turn that is over, is not waited for", () =>
+    Effect.gen(function* () {
+      for (const rest of [silent, pinging]) {
+        const over = midway((response) => {
+          response.write(`data: ${JSON.stringify(delta({}, "stop"))}\n\n`)
+          if (rest === pinging) ping(response)
+        })
+        const { end, text } = yield* answered(over, { restMillis: 40 })
+        assert.deepStrictEqual([text, end?.reason], ["Well, ", "eog"])
       }
     })
   )

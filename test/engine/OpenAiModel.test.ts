@@ -323,6 +323,29 @@ describe("a key", () => {
     })
   )
 
+  it.live("is in no error about what cannot be read either", () =>
+    Effect.gen(function* () {
+      const echo: Servers.Answering = (_asked, response) => {
+        response.writeHead(200, { "content-type": "application/json" }).end("you sent Bearer sesame-canary-12")
+      }
+      const question = yield* Effect.flip(open({ url: (yield* Servers.fake({ "/models": echo })).url, apiKey }))
+      assert.include(question.message, "you sent Bearer [key]")
+      const turns: ReadonlyArray<Servers.Answering> = [
+        (_asked, response) => response.writeHead(200, Servers.stream).end("data: Bearer sesame-canary-12\n\n"),
+        (_asked, response) => response.writeHead(200, { "content-type": "x/Sesame-Canary-12 sesame-canary-12" }).end()
+      ]
+      for (const answering of turns) {
+        const server = yield* Servers.fake({ "/models": Servers.models("m"), "/chat/completions": answering })
+        const session = yield* (yield* open({ url: server.url, apiKey })).session
+        yield* session.commit(openAiChat.user("U"))
+        const turn = session.turn(openAiChat.opening({ tools: [] }), request)
+        const { message } = yield* Effect.flip(Stream.runDrain(turn))
+        assert.include(message, "[key]")
+        assert.notInclude(message, "sesame-canary-12")
+      }
+    })
+  )
+
   it.effect("is not sent unencrypted to another machine unless that is said", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(open({ url: "http://host.test", apiKey }))

@@ -179,9 +179,12 @@ const optionsFor = (
 ): RunOptions => {
   const { maxTokens, parallel, sampling, thinking } = request
   const most = base.limits?.outputTokens ?? Limits.defaults.outputTokens
+  // Samples of a greedy turn are all the same: one is enough, whatever the server takes else.
+  const greedy = (sampling.temperature ?? base.sampling?.temperature) === 0
   return {
     ...base,
     sampling: { ...base.sampling, ...sampling },
+    ...(greedy && base.gates !== undefined ? { gates: { ...base.gates, candidates: 1 } } : {}),
     ...(thinking === undefined ? {} : { thinking }),
     ...(parallel === false ? { calls: "single" } : {}),
     ...(maxTokens === undefined
@@ -280,7 +283,14 @@ export const make = Effect.fnUntraced(function* (
   const work: Work = { options, sessions, clientTools: ClientTools.make() }
   const registryFor = Effect.fnUntraced(function* ({ form, tools = [], withoutTools }: ChatRequest) {
     const last = form._tag === "Object" ? [ClientTools.answerTool(form.name, form.schema)] : []
-    const brought = tools.length + last.length === 0 ? nothing : yield* work.clientTools([...tools, ...last])
+    const brought =
+      tools.length + last.length === 0
+        ? nothing
+        : yield* Effect.mapError(work.clientTools([...tools, ...last]), ({ message, param }) =>
+            param === ClientTools.parametersAt(tools.length)
+              ? invalid("response_format.json_schema.schema", message)
+              : invalid(param, message)
+          )
     if (withoutTools || tools.length > 0) return brought
     return last.length === 0 ? options.tools : yield* joined(options.tools, brought)
   })

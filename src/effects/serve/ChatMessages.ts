@@ -24,22 +24,29 @@ export const madeId = (runId: string, ordinal: number): string =>
 /** Ids that a model may be told: its own, and such as other servers make; of any other form they could be read as markup. */
 const isTold = (id: string): boolean => toolName.test(id) && !/^call_w[A-Za-z0-9]+x\d+$/.test(id)
 
-const keys = {
-  system: new Set(["role", "content"]),
-  user: new Set(["role", "content"]),
-  assistant: new Set([
-    "role",
-    "content",
-    "tool_calls",
-    // Clients send back what they were given; of these, nothing is ever said here.
-    "refusal",
-    "annotations",
-    "audio",
-    "function_call",
-    "reasoning_content"
-  ]),
-  tool: new Set(["role", "content", "tool_call_id"])
-}
+const systemKeys = new Set(["role", "content"])
+
+/** What a message of each role may say. */
+const keys = new Map<string, ReadonlySet<string>>([
+  ["developer", systemKeys],
+  ["system", systemKeys],
+  ["user", new Set(["role", "content"])],
+  [
+    "assistant",
+    new Set([
+      "role",
+      "content",
+      "tool_calls",
+      // Clients send back what they were given; of these, nothing is ever said here.
+      "refusal",
+      "annotations",
+      "audio",
+      "function_call",
+      "reasoning_content"
+    ])
+  ],
+  ["tool", new Set(["role", "content", "tool_call_id"])]
+])
 
 /** A text, or parts that are texts. */
 const contentOf = (value: Json | undefined, at: string): Read<string> => {
@@ -90,7 +97,8 @@ const callsOf = (message: JsonObject, at: string): Read<ReadonlyArray<MessageCal
     const list = yield* listAt(value, `${at}.tool_calls`)
     const calls: Array<MessageCall> = []
     for (const [index, one] of list.entries()) calls.push(yield* callOf(one, `${at}.tool_calls[${index}]`))
-    const repeated = calls.find(({ id }, index) => calls.findIndex((other) => other.id === id) < index)
+    const seen = new Set<string | undefined>()
+    const repeated = calls.find(({ id }) => seen.size === seen.add(id).size)
     if (repeated === undefined) return calls
     return yield* Result.fail(invalid(`${at}.tool_calls`, `Two calls of '${at}' have the id '${repeated.id}'`))
   })
@@ -168,7 +176,7 @@ const take = (draft: Draft, value: Json, at: string): Read<void> =>
   Result.gen(function* () {
     const message = yield* objectAt(value, at)
     const role = yield* textAt(message["role"], `${at}.role`)
-    const known = keys[(role === "developer" ? "system" : role) as keyof typeof keys]
+    const known = keys.get(role)
     if (known === undefined) {
       return yield* Result.fail(
         invalid(`${at}.role`, `'${role}' is no role; there are developer, system, user, assistant, tool`)

@@ -31,7 +31,9 @@ export const planOf = (
   const { turns } = conversation
   const options = { tools: registry.specs, ...(thinking === undefined ? {} : { thinking }) }
   // Sessions are each asker's own: that a conversation is held already would say that somebody has had it.
-  const first = JSON.stringify([whose, registry.hash, system ?? null, codec.system(system, options)])
+  // And turns of before are opened as this one is, whether or not that is with a block of reasoning.
+  const opening = codec.opening({ ...options, after: "user" })
+  const first = JSON.stringify([whose, registry.hash, system ?? null, codec.system(system, options), opening])
   const user = turns.findLast(({ kind }) => kind === "user")
   return {
     registry,

@@ -128,6 +128,20 @@ const checkNeutral = (body: JsonObject): Read<void> => {
   return Result.succeed(undefined)
 }
 
+/**
+ * Characters of the schema of one tool, and of all: making a checker of one takes its time, in which nobody else is answered.
+ * A model that could be shown more is not served here.
+ */
+const maxSchema = 32_768
+const maxSchemas = 262_144
+
+const schemaAt = (value: Json | undefined, param: string): Read<JsonObject> =>
+  Result.flatMap(objectAt(value, param), (schema) =>
+    JSON.stringify(schema).length <= maxSchema
+      ? Result.succeed(schema)
+      : Result.fail(invalid(param, `'${param}' is longer than ${maxSchema} characters`, "string_above_max_length"))
+  )
+
 const toolOf = (value: Json, at: string): Read<ToolSpec> =>
   Result.gen(function* () {
     const tool = yield* objectAt(value, at)
@@ -141,7 +155,7 @@ const toolOf = (value: Json, at: string): Read<ToolSpec> =>
     return {
       name,
       description: (yield* optional(about, "description", textAt)) ?? "",
-      parameters: yield* objectAt(parameters, `${at}.function.parameters`)
+      parameters: yield* schemaAt(parameters, `${at}.function.parameters`)
     }
   })
 
@@ -154,6 +168,9 @@ const toolsOf = (body: JsonObject, most: number): Read<ReadonlyArray<ToolSpec> |
       return yield* Result.fail(invalid("tools", `'tools' holds ${list.length}; at most ${most} are read`))
     const tools: Array<ToolSpec> = []
     for (const [index, one] of list.entries()) tools.push(yield* toolOf(one, `tools[${index}]`))
+    if (JSON.stringify(tools).length > maxSchemas) {
+      return yield* Result.fail(invalid("tools", `'tools' is longer than ${maxSchemas} characters`))
+    }
     const twice = tools.find(({ name }, index) => tools.findIndex((other) => other.name === name) < index)
     return twice === undefined ? tools : yield* Result.fail(invalid("tools", `There are two tools '${twice.name}'`))
   })
@@ -190,8 +207,8 @@ const formOf = (body: JsonObject): Read<AnswerForm> =>
     const about = yield* objectAt(format["json_schema"], "response_format.json_schema")
     return {
       _tag: "Object",
-      name: yield* textAt(about["name"], "response_format.json_schema.name"),
-      schema: yield* objectAt(about["schema"], "response_format.json_schema.schema")
+      name: yield* toolNameAt(about["name"], "response_format.json_schema.name"),
+      schema: yield* schemaAt(about["schema"], "response_format.json_schema.schema")
     } as const
   })
 

@@ -46,12 +46,17 @@ const register = Effect.fnUntraced(function* (tools: ReadonlyArray<ToolSpec>) {
       run: () => Effect.die(new Error(`${name} is the client's, and was about to run here`))
     })
     registered.push(bounded(tool))
+    // Others are answered between two of them.
+    yield* Effect.yieldNow
   }
   return yield* Registry.make(registered)
 })
 
 /** Sets of tools that are remembered: schemas are compiled and grammars made once for each. */
 const kept = 32
+
+/** The field of a request that has the schema of a tool. */
+export const parametersAt = (index: number): string => `tools[${index}].function.parameters`
 
 /** Makes registries of tools, and remembers them. */
 export const make = () => {
@@ -64,7 +69,7 @@ export const make = () => {
       before ??
       (yield* Effect.mapError(register(tools), ({ message, tool }) => {
         const at = tools.findIndex(({ name }) => name === tool)
-        return invalid(`tools[${at}].function.parameters`, `The tool '${tool}' cannot be used: ${message}`)
+        return invalid(parametersAt(at), `The tool '${tool}' cannot be used: ${message}`)
       }))
     known.set(key, registry)
     if (known.size > kept) known.delete(known.keys().next().value!)

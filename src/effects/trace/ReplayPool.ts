@@ -101,8 +101,9 @@ class Attempts {
     const tape = this.#tape
     const found = tape.find("tool_execution_finished", call.callId)
     const inside = tape.find("child_run_started", call.callId)
-    if (inside !== undefined && inside.at < (found?.at ?? tape.records.length)) return this.#inside(inside, call)
     const next = tape.coming(({ data, event_type: type }) => ending.has(type) && data["call"] === call.callId)
+    // One of a later try is that one's.
+    if (inside !== undefined && inside.at < tape.placeOf(next)) return this.#inside(inside, call)
     const tried = next === undefined || next === found?.record ? undefined : this.#try(next, found?.record, call)
     if (tried !== undefined) return Effect.andThen(tape.reach(tape.records.indexOf(next!), "the end of a try"), tried)
     return this.#last(call.callId, found)

@@ -63,8 +63,6 @@ export const plain = (content: string): string => content.replaceAll(mark, "\uff
 const shownAs: Readonly<Record<string, Visible["_tag"]>> = { "": "Text", text: "Text", reasoning: "Reasoning" }
 
 const argumentsOf = (body: string): Result.Result<JsonObject, EnvelopeFault> => {
-  // Servers say nothing where a tool takes nothing. What a tool needs is missed when it is checked.
-  if (body.trim() === "") return Result.succeed({})
   const read = parse(body, { maxDepth: argumentsDepth })
   if (Result.isFailure(read)) return Result.fail(describeJsonFault(read.failure))
   return isObject(read.success)
@@ -134,17 +132,14 @@ class Parser implements TurnParser {
     const broken = (fault: Fault) => malformed(fault, form, this.#whole, calls, reasoning)
     for (const one of all) {
       if (one.kind !== "call") continue
-      // What the limit cut is no mistake of syntax.
-      const last = reason === "length" && one === all[all.length - 1]
       const read = readCall(one)
-      if (Result.isSuccess(read) && !(last && one.body.trim() === "")) {
+      if (Result.isSuccess(read)) {
         calls.push({ ordinal: calls.length, ...read.success })
         continue
       }
-      const what =
-        last || Result.isSuccess(read)
-          ? { code: "truncated" as const, what: "the output limit cut the call" }
-          : read.failure
+      // What the limit cut is no mistake of syntax.
+      const cut = reason === "length" && one === all[all.length - 1]
+      const what = cut ? { code: "truncated" as const, what: "the output limit cut the call" } : read.failure
       return broken({ ...what, at: one.at, ordinal: calls.length })
     }
     const before = joined((one, at) => isText(one) && (firstCall < 0 || at < firstCall))

@@ -70,6 +70,12 @@ const earlyParameters = (tool: ToolSpec): string => {
   return each.join("") + otherKeys(tool.parameters, ["type", "properties"], value)
 }
 
+const answers = (list: ReadonlyArray<ToolAnswer>) => {
+  const out = ChatMl.markup().mark("<|im_start|>user\n")
+  for (const answer of list) out.mark("<tool_response>\n").say(answer.text).mark("\n</tool_response>\n")
+  return out.mark("<|im_end|>\n").done()
+}
+
 const coder = (wording: Wording): Codec => {
   const system = (text: string | undefined, { tools }: RenderOptions) => {
     if (text === undefined && tools.length === 0) return []
@@ -88,11 +94,6 @@ const coder = (wording: Wording): Codec => {
       }
       out.mark(`\n</tools>${wording.instructions}`)
     }
-    return out.mark("<|im_end|>\n").done()
-  }
-  const answers = (list: ReadonlyArray<ToolAnswer>) => {
-    const out = ChatMl.markup().mark("<|im_start|>user\n")
-    for (const answer of list) out.mark("<tool_response>\n").say(answer.text).mark("\n</tool_response>\n")
     return out.mark("<|im_end|>\n").done()
   }
   const written = (turn: AssistantTurn) => {

@@ -114,6 +114,44 @@ describe("what one key has said", () => {
   )
 })
 
+describe("an answer that has to be an object", () => {
+  it.live("is refused by the name of the field that cannot be used", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serving([])
+      const schema = { type: "object", $ref: "https://elsewhere.example/schema" }
+      const format = { type: "json_schema", json_schema: { name: "answer", schema } }
+      const { body, status } = yield* post(url, { ...hello, response_format: format })
+      const { error } = body as { readonly error: { readonly param: string } }
+      assert.deepStrictEqual([status, error.param], [400, "response_format.json_schema.schema"])
+    })
+  )
+})
+
+describe("a conversation that goes on with other thinking", () => {
+  it.live("is shown to the model as if it had been so from the start", () =>
+    Effect.gen(function* () {
+      const { contexts, url } = yield* serving(["Hi.", "Yes."], { codec: "qwen3", withTools: false, sessions: 1 })
+      const { model, messages } = hello
+      yield* post(url, { ...hello, reasoning_effort: "none" })
+      const on = [...messages, { role: "assistant", content: "Hi." }, { role: "user", content: "And?" }]
+      const response = yield* post(url, { model, messages: on, reasoning_effort: "high" })
+      assert.strictEqual(completionOf(response).usage.prompt_tokens_details.cached_tokens, 0)
+      assert.notInclude(contexts().at(-1)!, "<think>\n\n</think>")
+    })
+  )
+})
+
+describe("a temperature of 0", () => {
+  it.live("may be asked for where the server samples each turn several times", () =>
+    Effect.gen(function* () {
+      const options = { withTools: false, gates: { candidates: 2 }, sampling: { temperature: 1 } }
+      const { url } = yield* serving(["Hi.", "Hi.", "Hi."], options)
+      const { choices } = completionOf(yield* post(url, { ...hello, temperature: 0 }))
+      assert.strictEqual(choices[0]?.message.content, "Hi.")
+    })
+  )
+})
+
 describe("max_tokens", () => {
   it.live("asks for no more than the server gives, also where the server says nothing of it", () =>
     Effect.gen(function* () {
