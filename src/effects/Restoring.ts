@@ -287,7 +287,7 @@ const reopen = (
 }
 
 /** Leaves answers to be put before the model by the session's next run, behind all that it holds. */
-export const owe = (session: Session, told: ReadonlyArray<ToldAnswer>): void => {
+const owe = (session: Session, told: ReadonlyArray<ToldAnswer>): void => {
   const answers = told.map(({ callId, content, id, name }) => {
     session.transcript.append({ kind: "tool", callId, name, content, span: undefined })
     return { name, text: content, truncated: false, ...(id === undefined ? {} : { id }) }

@@ -273,7 +273,9 @@ class Session implements LlamaSession {
       yield* Effect.acquireRelease(this.#owner.take(1), () => release, { interruptible: true })
       const tokens = yield* Effect.try({ try: () => this.#begin(opening, request), catch: toEngineError })
       const events = yield* Queue.unbounded<GenerationEvent, EngineError | Cause.Done>()
-      const speculation = new Speculation(this.#parts, request, events)
+      // A finished turn that goes on is one turn with what is added: it runs again, and is kept or dropped as a whole.
+      const speculation = new Speculation(this.#parts, request, events, this.#open)
+      this.#open = undefined
       this.#running = speculation.cancel
       const running = speculation.run(tokens)
       let pulled = false
@@ -305,7 +307,9 @@ class Session implements LlamaSession {
   /** Checks a turn before anything is evaluated. */
   #begin(opening: ReadonlyArray<Segment>, request: TurnRequest): ReadonlyArray<number> {
     const { sequence } = this.#parts
-    if (this.#open !== undefined) throw badRequest("A turn is open: keep it or roll it back before the next one.")
+    if (this.#open !== undefined && opening.length > 0) {
+      throw badRequest("A turn is open: keep it or roll it back before the next one.")
+    }
     if (!(request.maxTokens >= 1)) throw badRequest("A turn must be allowed at least one token.")
     const tokens = this.#tokens(opening)
     if (sequence.length + tokens.length === 0) throw badRequest("A turn needs a prompt: commit something first.")

@@ -42,7 +42,14 @@ export class Speculation {
   #outbox: Array<GenerationEvent> = []
   #delivered = Number.NEGATIVE_INFINITY
 
-  constructor(parts: TurnParts, request: TurnRequest, events: Queue.Queue<GenerationEvent, EngineError | Cause.Done>) {
+  /** @param before where the turn began that this one goes on with */
+  constructor(
+    parts: TurnParts,
+    request: TurnRequest,
+    events: Queue.Queue<GenerationEvent, EngineError | Cause.Done>,
+    before?: Mark
+  ) {
+    this.before = before
     this.#parts = parts
     this.#request = request
     this.#events = events
@@ -51,8 +58,8 @@ export class Speculation {
   /** Ends the queue and returns the turn's end, or fails the queue and returns nothing. Never rejects. */
   async run(opening: ReadonlyArray<number>): Promise<End | undefined> {
     try {
-      this.before = await this.#parts.sequence.mark()
-      const end = await this.#generate(opening, this.before)
+      this.before ??= await this.#parts.sequence.mark()
+      const end = await this.#generate(opening)
       this.#deliver()
       Queue.endUnsafe(this.#events)
       return end
@@ -92,7 +99,7 @@ export class Speculation {
     this.#outbox = []
   }
 
-  async #generate(opening: ReadonlyArray<number>, before: Mark): Promise<End> {
+  async #generate(opening: ReadonlyArray<number>): Promise<End> {
     const { constraints, counters, detokenize, sequence } = this.#parts
     const request = this.#request
     counters.turns++
@@ -100,7 +107,8 @@ export class Speculation {
     let decoding = started
     let outputTokens = 0
     // everything known and not yet in the cache is evaluated before the first new token
-    const total = before.length - before.fed + opening.length
+    const { fed, length } = sequence.here
+    const total = length - fed + opening.length
     const prefilled = (done: number) => this.#tell({ _tag: "Prefill", done, total })
     await sequence.append(opening, this.cancel, { generates: true, progress: prefilled, priority: request.priority })
     const constraint = request.grammar === undefined ? undefined : constraints.make(request.grammar, sequence.last(16))

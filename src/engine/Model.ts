@@ -63,8 +63,11 @@ export interface ModelSession {
   /**
    * One speculative turn after `opening` (the assistant prefix, part of the turn). The stream's last event is `End`.
    * If the stream is not consumed to its end, the turn is rolled back before the consumer's finalizers return.
+   * Without an opening, a finished turn that is not kept goes on: what comes is part of it, and it is kept or dropped as a whole.
    */
   readonly turn: (opening: ReadonlyArray<Segment>, request: TurnRequest) => Stream.Stream<GenerationEvent, EngineError>
+  /** A finished turn cannot go on here. */
+  readonly endsTurns?: true
   /** Makes the finished turn part of the log, followed by `closing`, and returns the span of opening, text and closing. */
   readonly keep: (closing: ReadonlyArray<Segment>) => Effect.Effect<Span, EngineError>
   /** Drops a finished turn that was not kept. Without one it does nothing. */

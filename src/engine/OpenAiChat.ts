@@ -201,6 +201,7 @@ const body = (server: Server, log: ReadonlyArray<Entry>, { maxTokens, sampling }
 export const make = (exchange: Exchange, server: Server): Dialect => {
   const entry = (segments: ReadonlyArray<Segment>): Entry => ({ segments, size: estimate(segments) })
   return {
+    endsTurns: true,
     enter: (segments) => Effect.succeed(entry(segments)),
     spoken: (text) => Effect.succeed(entry([control(text)])),
     ask: (log, request) => ({

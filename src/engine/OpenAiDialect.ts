@@ -39,6 +39,8 @@ export interface Hearing {
 }
 
 export interface Dialect {
+  /** The server begins a turn of the model's with each request, so none goes on. */
+  readonly endsTurns?: true
   /** `first`: the log is empty. */
   readonly enter: (segments: ReadonlyArray<Segment>, first: boolean) => Effect.Effect<Entry, EngineError>
   /** The text of a turn as a part of the log. */

@@ -182,6 +182,7 @@ export class OpenAiSession {
   readonly session = (): ModelSession => ({
     commit: this.commit,
     turn: this.turn,
+    ...(this.#dialect.endsTurns === true ? { endsTurns: true } : {}),
     keep: this.keep,
     rollback: this.#owner.withPermit(this.#drop),
     rewind: this.rewind,

@@ -326,6 +326,37 @@ describe("Inference", () => {
   )
 
   it.live(
+    "a finished turn goes on without an opening, and is kept or dropped as a whole",
+    () =>
+      Effect.gen(function* () {
+        const worker = yield* open(shipped)
+        const session = yield* worker.model.session
+        const { end: prompt } = yield* session.commit([...system, ...user("hello")])
+        const whole = tokensOf(yield* speak(session, request({ maxTokens: 12 })))
+        yield* session.rollback
+        const begin = speak(session, request({ maxTokens: 5 }))
+        const goOn = session.turn([], request({ maxTokens: 7 }))
+        const first = yield* begin
+        const refused = yield* Effect.flip(speak(session, request()))
+        assert.strictEqual(refused.reason, "bad_request")
+        const second = yield* Stream.runCollect(goOn)
+        assert.deepStrictEqual([...tokensOf(first), ...tokensOf(second)], whole)
+        yield* session.rollback
+        assert.deepStrictEqual((yield* worker.snapshot(session)).kv.length, prompt - 1)
+        // Left in the middle, nothing of it stays; the same again, kept this time.
+        yield* begin
+        yield* Stream.runDrain(Stream.take(goOn, 2))
+        assert.strictEqual(yield* session.length, prompt)
+        assert.strictEqual((yield* Effect.flip(session.keep(closing))).reason, "bad_request")
+        yield* begin
+        yield* Stream.runDrain(goOn)
+        const span = yield* session.keep(closing)
+        assert.deepStrictEqual(span, { start: prompt, end: prompt + 3 + whole.length + 2 })
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
     "a family's own mark ends a turn like the model's end token, whatever the file says of it",
     () =>
       Effect.gen(function* () {

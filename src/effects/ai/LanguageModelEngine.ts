@@ -235,6 +235,7 @@ class Talk {
   readonly session: ModelSession = {
     commit: this.commit,
     turn: this.turn,
+    endsTurns: true,
     keep: this.keep,
     rollback: Effect.sync(() => {
       this.#turn = undefined

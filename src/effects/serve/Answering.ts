@@ -20,7 +20,6 @@ import type { AgentEvent } from "../AgentEvent.ts"
 import * as WarmSessions from "../ai/WarmSessions.ts"
 import * as Limits from "../Limits.ts"
 import type { Outcome } from "../Outcome.ts"
-import { owe } from "../Restoring.ts"
 import { execute, type InvalidOptions, type RunOptions, type RunServices } from "../Run.ts"
 import { type CallRecord, openingOptions, type RunContext, type Watch } from "../RunContext.ts"
 import type { Stop } from "../State.ts"
@@ -230,8 +229,6 @@ const run = Effect.fnUntraced(function* (
   const cachedTokens = warm.length
   const runId = yield* (yield* Ids).run
   const past = pastOf(plan, session.codec.id, warm.keys.length, runId)
-  const { told } = pendingOf(plan)
-  if (past === undefined && told !== undefined) owe(session, told)
   const notes: Notes = { promptTokens: 0, rolledBack: 0, calls: [], prose: "", object: undefined }
   const own = ownOf(request)
   const executed = execute(session, plan.task, optionsFor(options, request), {

@@ -76,7 +76,8 @@ export const pendingOf = ({ turns }: ChatPlan): Pending => {
 export const pastOf = (plan: ChatPlan, codec: string, held: number, runId: string): Past | undefined => {
   const before = plan.turns.slice(0, -1)
   const { told } = pendingOf(plan)
-  if (held > before.length || before.length === 0) return undefined
+  // Answers go on with a turn that is there already; a text of the user's begins one.
+  if (before.length === 0 || (held > before.length && told === undefined)) return undefined
   const system: ReadonlyArray<PastEntry> = held === 0 ? [{ kind: "system", content: plan.system ?? "" }] : []
   const from = Math.max(0, held - 1)
   return {

@@ -142,7 +142,13 @@ const finishedEvent = (
 
 /** Is there room, and a reason, to let a cut plain answer go on once? */
 const mayContinue = Effect.fnUntraced(function* (run: RunContext, action: Action, first: Finished, opening: number) {
-  if (!run.settings.continued || first.reason !== "length" || action._tag !== "FinalText") return false
+  if (
+    !run.settings.continued ||
+    run.session.context.endsTurns === true ||
+    first.reason !== "length" ||
+    action._tag !== "FinalText"
+  )
+    return false
   const used = (yield* run.session.context.length) + opening + first.usage.outputTokens
   return used + run.settings.phases[phaseNow(run)].outputTokens + 16 <= run.session.model.contextTokens
 })

@@ -55,6 +55,32 @@ const serversOwn = Effect.gen(function* () {
 })
 
 describe("a tool that a client brings", () => {
+  it.live("has its answer read behind its call: what the user asked is not said a second time", () =>
+    Effect.gen(function* () {
+      const one = call("sum", { a: 1, b: 2 })
+      const { contexts, trace, url } = yield* serving([one, "It is 3.", "It is 4."], { sessions: 1 })
+      const brought = { ...hello, tools: [{ type: "function", function: sum }] }
+      const first = completionOf(yield* post(url, brought))
+      const said = { role: "assistant", ...first.choices[0]!.message }
+      const ids = (said.tool_calls ?? []).map(({ id }) => id)
+      const told = (content: string) => {
+        const answers = ids.map((id) => ({ role: "tool", tool_call_id: id, content }))
+        return post(url, { ...brought, messages: [...hello.messages, said, ...answers] })
+      }
+      const warm = completionOf(yield* told("3"))
+      assert.strictEqual(warm.choices[0]?.message.content, "It is 3.")
+      const asked = () => contexts().map((text) => text.split(hello.messages[0]!.content).length - 1)
+      assert.deepStrictEqual(asked(), [1])
+      assert.include(trace(2), '"phase":"tool"')
+      assert.notInclude(trace(2), '"phase":"plan"')
+      // Another answer to the same call: the session goes back to before the one it was told.
+      const other = completionOf(yield* told("4"))
+      assert.strictEqual(other.choices[0]?.message.content, "It is 4.")
+      assert.deepStrictEqual([...new Set(asked())], [1])
+      for (const run of [1, 2, 3]) assert.deepStrictEqual(validateText(trace(run)).violations, [])
+    })
+  )
+
   it.live("is never mistaken for one of the server's that looks the same, in the same session or another", () =>
     Effect.gen(function* () {
       const { performed, tools } = yield* serversOwn
