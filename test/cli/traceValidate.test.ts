@@ -48,7 +48,7 @@ describe("writ trace validate", () => {
       const { code, out } = yield* validate(whole, changed)
       assert.strictEqual(code, 3)
       assert.match(out, /changed\.jsonl: 1 problem /)
-      assert.match(out, /^ {2}T30 .*\(event 14, line 15\)$/m)
+      assert.match(out, /^ {2}T30 .*\(event 15, line 16\)$/m)
     })
   )
 

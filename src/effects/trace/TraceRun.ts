@@ -27,6 +27,8 @@ export interface TraceTurn {
   rolledBack: TraceRecord | undefined
   parsed: TraceRecord | undefined
   readonly calls: Array<TraceCall>
+  /** Earlier tries, which died with their engine and were rolled back. */
+  readonly died: Array<Pick<TraceTurn, "started" | "finished" | "rolledBack">>
 }
 
 export interface TraceRun {
@@ -100,7 +102,8 @@ class Taking {
   #turn(turn: number): TraceTurn {
     const known = this.turns.get(turn)
     if (known !== undefined) return known
-    const made: TraceTurn = { turn, started: [], finished: [], rolledBack: undefined, parsed: undefined, calls: [] }
+    const tried = { started: [], finished: [], rolledBack: undefined }
+    const made: TraceTurn = { turn, ...tried, parsed: undefined, calls: [], died: [] }
     this.turns.set(turn, made)
     return made
   }
@@ -121,8 +124,8 @@ class Taking {
   /** One that died with its engine and starts again is what it is the second time. */
   #started(turn: TraceTurn, record: TraceRecord): void {
     if (turn.rolledBack !== undefined) {
-      turn.started.length = 0
-      turn.finished.length = 0
+      const { finished, rolledBack, started } = turn
+      turn.died.push({ started: started.splice(0), finished: finished.splice(0), rolledBack })
       turn.rolledBack = undefined
     }
     turn.started.push(record)

@@ -203,8 +203,13 @@ class Spans {
       })
   }
 
-  /** The attempts of a turn. One that was rolled back ends with an error. */
-  chats({ finished, parsed, rolledBack, started, turn }: TraceTurn): ReadonlyArray<Span> {
+  /** The attempts of a turn, those before a restart of the engine too. One that was rolled back ends with an error. */
+  chats(turn: TraceTurn): ReadonlyArray<Span> {
+    const died = turn.died.flatMap((tried, at) => this.#tried({ ...turn, ...tried, parsed: undefined }, at))
+    return [...died, ...this.#tried(turn, turn.died.length)]
+  }
+
+  #tried({ finished, parsed, rolledBack, started, turn }: TraceTurn, tried: number): ReadonlyArray<Span> {
     const sampling = data(this.#run.provenance)["sampling"] as Attributes | undefined
     const { name } = modelOf(this.#run)
     return started.map((begin, at) => {
@@ -232,7 +237,8 @@ class Spans {
         "writ.constrained": begin.data["constrained"],
         "writ.action": last ? parsed?.data["action"] : undefined
       }
-      const id = idOf(16, "chat", this.#run.runId, turn, String(begin.data["attempt"]))
+      const attempt = String(begin.data["attempt"])
+      const id = idOf(16, "chat", this.#run.runId, turn, tried === 0 ? attempt : `${attempt}.${tried}`)
       return this.#span(id, this.#root, named("chat", name), [begin, end ?? rolledBack], values, error)
     })
   }
