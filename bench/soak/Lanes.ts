@@ -218,7 +218,7 @@ export const soak = (options: Soak): Promise<Figures> =>
         isolation: "process",
         stallSeconds: 20,
         // They are what is looked at here; what a program allows is another matter.
-        restarts: { times: 100_000, waitMillis: 10 }
+        restarts: { times: 100, withinSeconds: 10, waitMillis: 10 }
       })
       const soaking = new Soaking(options, worker, yield* Registry.pick(yield* builtin, tools))
       const runDirectory = (runId: string) => RunDirectory.at(soaking.directory(runId))

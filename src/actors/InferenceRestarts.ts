@@ -18,9 +18,11 @@ export interface RestartLimits {
   readonly times: number
   /** Within so many seconds. Default 600. */
   readonly withinSeconds: number
-  /** Milliseconds before the first one; each further one within the time waits twice as long. Default 100. */
+  /** Milliseconds before the first one; each further one within the time waits twice as long, up to half a minute. Default 100. */
   readonly waitMillis: number
 }
+
+const longestWaitMillis = 30_000
 
 export const defaultRestarts: RestartLimits = { times: 3, withinSeconds: 600, waitMillis: 100 }
 
@@ -148,7 +150,9 @@ class Keeper<Opened> {
         for (const scope of this.#scopes) yield* this.#leave(scope)
         const refused = yield* this.#refusal(end)
         if (refused !== undefined) return this.#giveUp(refused)
-        yield* Effect.sleep(this.#opening.restarts.waitMillis * 2 ** (this.#deaths.length - 1))
+        yield* Effect.sleep(
+          Math.min(this.#opening.restarts.waitMillis * 2 ** (this.#deaths.length - 1), longestWaitMillis)
+        )
         const tried = yield* Effect.result(this.open)
         if (Result.isSuccess(tried)) {
           const other = this.#opening.differs(before.opened, tried.success.opened)
