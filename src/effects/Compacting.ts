@@ -1,7 +1,8 @@
 /**
- * Makes room in a full context, at a boundary: the oldest exchanges leave it, each whole (a user's message up to the next),
- * so that no call is without its answer. System text and tools are not touched, and neither is the last exchange. What
- * stays is evaluated again behind them as it was, after a marker that says how much is missing. Nothing is summed up.
+ * Makes room in a full context, at a boundary: the oldest exchanges leave it, each whole (a task up to the next, replies to
+ * questions included), so that no call is without its answer. System text and tools are not touched, and neither is the last
+ * exchange. What stays is evaluated again behind them as it was, after a marker that says how much is missing. Nothing is
+ * summed up.
  */
 import * as Effect from "effect/Effect"
 import type { TraceInput } from "../actors/TraceEvent.ts"
@@ -23,10 +24,12 @@ const markerText = (removed: number): string =>
     ? "[One earlier exchange of this conversation was removed to make room. What was said in it is no longer shown.]"
     : `[${removed} earlier exchanges of this conversation were removed to make room. What was said in them is no longer shown.]`
 
-/** Where the exchanges of a conversation begin. What stands before the first user's message goes with it. */
+/** Where the exchanges of a conversation begin. What stands before the first task goes with it. */
 const beginnings = (entries: ReadonlyArray<Entry>, from: number): ReadonlyArray<number> => {
-  const users = entries.flatMap(({ kind }, at) => (at >= from && kind === "user" ? [at] : []))
-  return users.length === 0 ? [] : [from, ...users.slice(1)]
+  const tasks = entries.flatMap((entry, at) =>
+    at >= from && entry.kind === "user" && entry.reply === undefined ? [at] : []
+  )
+  return tasks.length === 0 ? [] : [from, ...tasks.slice(1)]
 }
 
 /** Tokens from an entry on. Answers that wait have none yet. */
@@ -53,10 +56,9 @@ const choose = (run: RunContext, wanted: Wanted): Choice | undefined => {
   if (first?.kind !== "system") return undefined
   const prefixTokens = first.span.end
   const starts = beginnings(entries, 1)
-  // A task or an answer of the user's that waits is the last exchange itself, unless the one before it still waits for answers.
-  const pending = run.userPending || run.reply !== undefined
+  // A task that waits is the last exchange itself, unless the one before it still waits for answers.
   const waits = entries.at(-1)?.span === undefined
-  const droppable = pending && !waits ? starts.length : starts.length - 1
+  const droppable = run.userPending && !waits ? starts.length : starts.length - 1
   const room = model.contextTokens - prefixTokens
   for (let exchanges = 1; exchanges <= droppable; exchanges++) {
     const end = starts[exchanges] ?? entries.length

@@ -12,7 +12,8 @@ import type { TraceRecord } from "./trace/TraceReader.ts"
 
 export type PastEntry =
   | { readonly kind: "system"; readonly content: string }
-  | { readonly kind: "user"; readonly content: string }
+  /** `reply`: to a question that was said. */
+  | { readonly kind: "user"; readonly content: string; readonly reply?: true }
   | {
       readonly kind: "assistant"
       readonly role: string
@@ -168,12 +169,13 @@ const handlers: Readonly<Record<string, (draft: Draft, record: TraceRecord) => v
   },
   message_committed: (draft, { data }) => {
     const content = text(data["content"])
-    // An answer that the part before had left owed, in the same session.
-    if (data["role"] === "user") draft.questioned = false
     if (data["role"] === "tool_result") {
       draft.pending.push({ kind: "tool", callId: "", name: text(data["tool"]), content })
     } else if (data["role"] === "feedback") draft.pending.push({ kind: "feedback", code: "", content })
-    if (data["role"] === "system" || data["role"] === "user") draft.pending.push({ kind: data["role"], content })
+    if (data["role"] === "system") draft.pending.push({ kind: "system", content })
+    if (data["role"] !== "user") return
+    draft.pending.push({ kind: "user", content, ...(draft.questioned ? { reply: true } : {}) })
+    draft.questioned = false
   },
   model_call_finished: (draft, { data }) => {
     draft.raw = text(data["text"])
@@ -199,11 +201,6 @@ const handlers: Readonly<Record<string, (draft: Draft, record: TraceRecord) => v
   },
   feedback_committed: (draft, { data }) => {
     draft.pending.push({ kind: "feedback", code: String(data["code"]), content: text(data["content"]) })
-  },
-  context_compacted: (draft, { data }) => {
-    const from = draft.entries[0]?.kind === "system" ? 1 : 0
-    const marker: PastEntry = { kind: "marker", removed: Number(data["removed"]), content: text(data["marker"]) }
-    draft.entries.splice(from, Number(data["entries"]), marker)
   },
   run_completed: (draft) => {
     draft.completed = true

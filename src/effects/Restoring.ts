@@ -114,7 +114,7 @@ const restored = (run: RunContext, entry: Exclude<PastEntry, { readonly kind: "t
       return { segments, entry: (span) => ({ kind: "system", content: entry.content, implicit, span }) }
     }
     case "user":
-      return { segments: codec.user(entry.content), entry: (span) => ({ kind: "user", content: entry.content, span }) }
+      return { segments: codec.user(entry.content), entry: (span) => ({ ...entry, span }) }
     case "marker": {
       const { content, removed } = entry
       return { segments: codec.user(content), entry: (span) => ({ kind: "marker", removed, content, span }) }
@@ -252,8 +252,9 @@ export const pastOf = (entry: Entry, options?: RenderOptions): PastEntry => {
     case "marker":
       return { kind: "marker", removed: entry.removed, content: entry.content }
     case "system":
+      return { kind: "system", content: entry.content }
     case "user":
-      return { kind: entry.kind, content: entry.content }
+      return { kind: "user", content: entry.content, ...(entry.reply === true ? { reply: true } : {}) }
   }
 }
 

@@ -10,7 +10,8 @@ import type { Span } from "../engine/Prompt.ts"
 export type Entry =
   /** `implicit`: nobody wrote one, the family's default is in the context. */
   | { readonly kind: "system"; readonly content: string; readonly implicit: boolean; readonly span: Span }
-  | { readonly kind: "user"; readonly content: string; readonly span: Span }
+  /** `reply`: to a question that was said, so part of the exchange before. */
+  | { readonly kind: "user"; readonly content: string; readonly reply?: true; readonly span: Span }
   | {
       readonly kind: "assistant"
       readonly turn: "final" | "calls" | "malformed" | "partial" | "question"

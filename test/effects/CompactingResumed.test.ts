@@ -24,47 +24,38 @@ const options: RunOptions = {
 }
 
 const tools = Effect.flatMap(TestTools.make(), ({ registry }) => Registry.pick(registry, ["add"]))
+const task = "much ".repeat(120)
 const question = `CLARIFY("${"Which one? ".repeat(12).trim()}")`
 
 /** The first part: a long task, and a question. */
 const asked = Effect.gen(function* () {
-  const outcome = yield* Agent.run({ task: "much ".repeat(120), tools: yield* tools, ...options })
+  const outcome = yield* Agent.run({ task, tools: yield* tools, ...options })
   assert.strictEqual(outcome.stop._tag, "NeedsInput")
   return { text: (yield* MemoryTraces).text("run-1"), length: outcome.transcript.at(-1)!.span!.end }
 }).pipe(Effect.provide(layerScripted({ turns: [question] })))
 
-const turns = [call("add", { a: 1, b: 2 }), "It is 3."]
-
 /** The second part, in a context where the answer, or the turn after it, has no room beside the first. */
-const goneOn = (parts: ReadonlyArray<string>, contextTokens: number, script = turns, answer?: string) =>
+const goneOn = (text: string, contextTokens: number, answer: string) =>
   Effect.gen(function* () {
-    const traces = parts.map(records)
-    const outcome = yield* resume({
-      traces,
-      tools: yield* tools,
-      ...options,
-      ...(answer === undefined ? {} : { answer })
-    })
+    const outcome = yield* resume({ traces: [records(text)], tools: yield* tools, ...options, answer })
     const context = (yield* ScriptedSessions).map((log) => log.committed()).join("")
     return { outcome, context, text: (yield* MemoryTraces).text(outcome.runId) }
-  }).pipe(Effect.provide(layerScripted({ turns: script, contextTokens })))
+  }).pipe(Effect.provide(layerScripted({ turns: [call("add", { a: 1, b: 2 }), "It is 3."], contextTokens })))
 
 const compactions = (text: string) => lines(text).filter(({ event_type }) => event_type === "context_compacted")
 
-describe("a run in several parts whose context was compacted", () => {
-  it.effect("has a valid record that replays event by event, whether the answer or the turn after it had no room", () =>
+describe("a run that asked, in a context that is full", () => {
+  it.effect("keeps its task and its question when it goes on with the answer: it ends where there is no room", () =>
     Effect.gen(function* () {
       const first = yield* asked
-      const seen = new Set<unknown>()
-      for (let more = 8; more <= 140; more += 4) {
-        const { outcome, text } = yield* goneOn([first.text], first.length + more, turns, "The first. ".repeat(4))
+      const seen = new Set<string>()
+      for (let more = 8; more <= 200; more += 4) {
+        const { context, outcome, text } = yield* goneOn(first.text, first.length + more, "The first. ".repeat(4))
         assert.deepStrictEqual(validateText(text).violations, [], `${more}`)
-        if (outcome.stop._tag !== "Completed") {
-          assert.strictEqual(outcome.stop._tag, "ContextExhausted")
-          // An answer that never got its place is in no record.
-          continue
-        }
-        for (const { data } of compactions(text)) seen.add(data["for"])
+        assert.deepStrictEqual(compactions(text), [])
+        assert.include(context, task)
+        assert.include(context, "Which one?")
+        seen.add(outcome.stop._tag)
         const verdict = yield* replay(records(text), { tools: yield* tools, earlier: [records(first.text)] })
         assert.deepStrictEqual(
           [verdict.same, verdict.divergence, verdict.stoppedAt],
@@ -72,32 +63,44 @@ describe("a run in several parts whose context was compacted", () => {
           `${more}`
         )
       }
-      assert.deepStrictEqual([...seen].sort(), ["message", "turn"])
+      assert.deepStrictEqual([...seen].sort(), ["Completed", "ContextExhausted"])
     })
   )
 
-  it.effect("is resumed from any event on with the same context as if it had not been interrupted", () =>
+  const script = ["It is done.", question, call("add", { a: 1, b: 2 }), "It is 3."]
+
+  /** A task, a task that asks, and the answer; in an engine of that size. */
+  const talked = (contextTokens?: number) =>
     Effect.gen(function* () {
-      const first = yield* asked
-      const room = first.length + 60
-      const whole = yield* goneOn([first.text], room, turns, "The first. ".repeat(4))
-      assert.strictEqual(whole.outcome.stop._tag, "Completed")
-      assert.strictEqual(compactions(whole.text).length, 1)
-      const all = whole.text.split("\n").filter((line) => line !== "")
-      const at = all.findIndex((line) => line.includes('"context_compacted"'))
-      let compared = 0
-      for (let cut = at + 2; cut < all.length; cut++) {
-        const part = `${all.slice(0, cut).join("\n")}\n`
-        const kept = lines(part).filter(
-          ({ data, event_type }) =>
-            event_type === "session_state_changed" && String(data["role"]).startsWith("assistant_")
-        ).length
-        const { context, outcome } = yield* goneOn([first.text, part], room, turns.slice(kept))
-        assert.strictEqual(outcome.stop._tag, "Completed", `cut at ${cut}`)
-        assert.strictEqual(context, whole.context, `cut at ${cut}`)
-        compared++
+      const session = yield* Agent.session({ tools: yield* tools })
+      yield* Agent.runIn(session, `Earlier: ${"this and that ".repeat(60)}`, options)
+      const asks = yield* Agent.runIn(session, task, options)
+      assert.strictEqual(asks.stop._tag, "NeedsInput")
+      const length = yield* session.context.length
+      const { runId, stop } = yield* Agent.answer(session, "The first. ".repeat(4), options)
+      const context = (yield* ScriptedSessions).at(-1)!.committed()
+      const memory = yield* MemoryTraces
+      const made = memory.runs().flatMap((id) => compactions(memory.text(id)))
+      return { context, length, made, stop, text: memory.text(runId) }
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layerScripted({ turns: script, ...(contextTokens === undefined ? {} : { contextTokens }) }))
+    )
+
+  it.effect("loses what was before its task for the answer or the turn after it, and nothing of its own", () =>
+    Effect.gen(function* () {
+      const { length } = yield* talked()
+      const seen = new Set<unknown>()
+      for (let more = 8; more <= 140; more += 4) {
+        const { context, made, stop, text } = yield* talked(length + more)
+        assert.deepStrictEqual(validateText(text).violations, [], `${more}`)
+        assert.strictEqual(stop._tag, "Completed", `${more}`)
+        for (const own of [task, "Which one?", "The first."]) assert.include(context, own)
+        for (const { data } of made) assert.strictEqual(data["exchanges"], 1)
+        for (const { data } of compactions(text)) seen.add(data["for"])
+        assert.strictEqual(context.includes("Earlier:"), made.length === 0, `${more}`)
       }
-      assert.isAbove(compared, 5)
+      assert.deepStrictEqual([...seen].sort(), ["message", "turn"])
     })
   )
 })

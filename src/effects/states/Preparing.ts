@@ -133,9 +133,10 @@ const evaluateSystem = (run: RunContext) => {
 const evaluateUser = (run: RunContext, content: string) =>
   withRoom(run, run.session.codec.user(content), (span) => {
     // One of the two: the task comes first, and what is said to a question after everything else.
-    if (run.userPending) run.userPending = false
+    const task = run.userPending
+    if (task) run.userPending = false
     else run.reply = undefined
-    run.session.transcript.append({ kind: "user", content, span })
+    run.session.transcript.append({ kind: "user", content, ...(task ? {} : { reply: true }), span })
     return [
       { type: "message_committed", step: "user", data: { role: "user", content: run.trace.text(content) } },
       stateChanged("user", "user", span)

@@ -142,12 +142,15 @@ const pastOf = (
   records: ReadonlyArray<TraceRecord>,
   { earlier = [], tools }: ReplayOptions
 ): Effect.Effect<Control["past"], ReplayError> => {
-  if (!records.some(({ event_type: type }) => type === "run_resumed")) return Effect.succeed(undefined)
+  const resumed = records.find(({ event_type: type }) => type === "run_resumed")
+  if (resumed === undefined) return Effect.succeed(undefined)
   if (earlier.length === 0) return refuse("the run continued another one, whose trace is needed too")
   const folded = fold(earlier)
   if (Result.isFailure(folded)) return refuse(`the run it continued cannot be continued: ${folded.failure}`)
   const asked = earlier.at(-1)?.at(-1)?.event_type === "run_needs_input"
-  const answer = folded.success.questioned === true ? replyIn(records) : answerOf(records, tools)
+  const said = folded.success.questioned === true ? replyIn(records) : answerOf(records, tools)
+  // An answer that the model never got, for want of room or of time, is on no record: any stands for it.
+  const answer = said ?? (resumed.data["spent"] === undefined ? undefined : "")
   return Effect.succeed({ past: folded.success, answer: asked ? answer : undefined })
 }
 

@@ -6,10 +6,10 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Codec } from "../../engine/codecs/Codec.ts"
-import { EngineError } from "../../engine/EngineError.ts"
+import type { EngineError } from "../../engine/EngineError.ts"
 import type { GenerationEvent } from "../../engine/Generation.ts"
 import { Model, type ModelIdentity, type ModelSession } from "../../engine/Model.ts"
-import { flatten, type Segment, type Span } from "../../engine/Prompt.ts"
+import { flatten, type Segment } from "../../engine/Prompt.ts"
 import { sizeThatFits } from "./ReplayExcerpt.ts"
 import type { Tape } from "./ReplayTape.ts"
 import type { TraceRecord } from "./TraceReader.ts"
@@ -45,11 +45,6 @@ class Playback {
   #length = 0
   /** Messages of the past that are evaluated again so far. */
   #restored = 0
-  /** The compaction whose room is made, and how many messages came back so far. */
-  #compaction: TraceRecord | undefined
-  #putBack = 0
-  /** A message has just not fitted. */
-  #overflowed = false
   /** Text of the turn so far: a continued turn's record holds all of it. */
   #spoken = ""
 
@@ -62,8 +57,6 @@ class Playback {
 
   #take(kind: "message" | "turn") {
     return Effect.suspend(() => {
-      const compaction = this.#tape.compaction()
-      if (compaction !== undefined) return this.#compacting(compaction)
       const restored = this.#tape.history(this.#restored)
       if (restored !== undefined) this.#restored++
       const span = restored ?? this.#tape.span(kind)
@@ -74,19 +67,6 @@ class Playback {
       this.#length = span.end
       return Effect.succeed(span)
     })
-  }
-
-  /** Room is about to be made, because this did not fit; or is being made. */
-  #compacting(record: TraceRecord): Effect.Effect<Span, EngineError> {
-    if (this.#compaction !== record) {
-      this.#overflowed = true
-      const message = "the message does not fit the context"
-      return Effect.fail(new EngineError({ reason: "context_overflow", message }))
-    }
-    const span = (record.data["kept"] as ReadonlyArray<readonly [number, number]>)[this.#putBack++]
-    if (span === undefined) return this.#tape.brokenOff()
-    this.#length = span[1]
-    return Effect.succeed({ start: span[0], end: span[1] })
   }
 
   #turn(): Stream.Stream<GenerationEvent, EngineError> {
@@ -114,10 +94,6 @@ class Playback {
   #measure(segments: ReadonlyArray<Segment>): number {
     const { next, previous } = this.#tape
     const coming = next()
-    if (this.#overflowed) {
-      this.#overflowed = false
-      return number(coming?.record.data["needed"]) - this.#outputTokens
-    }
     // A cut answer: is there room to let it go on?
     if (previous !== undefined && speaking.has(previous.event_type)) {
       const after = coming === undefined ? undefined : next(coming.at + 1)
@@ -140,8 +116,6 @@ class Playback {
     rewind: (length) =>
       Effect.sync(() => {
         this.#length = length
-        this.#compaction = this.#tape.compaction()
-        this.#putBack = 0
       }),
     length: Effect.sync(() => this.#length),
     measure: (segments) => Effect.sync(() => this.#measure(segments))

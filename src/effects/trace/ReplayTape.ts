@@ -55,7 +55,6 @@ const isMessage = ({ data, event_type: type }: TraceRecord): boolean =>
 
 /** Tokens a turn was to take at most, where the event says that it did not fit. */
 const neededBy = ({ data, event_type: type }: TraceRecord): number | undefined => {
-  if (type === "context_compacted") return data["for"] === "turn" ? Number(data["needed"]) : undefined
   if (type !== "run_terminated" || data["reason"] !== "context_exhausted") return undefined
   const said = /needs up to (\d+) more/.exec(String(data["detail"]))?.[1]
   return said === undefined ? undefined : Number(said)
@@ -162,12 +161,6 @@ export class Tape {
     return span === undefined ? { start: 0, end: 0 } : { start: span[0], end: span[1] }
   }
 
-  /** The compaction that is recorded next, if that is what comes next. */
-  readonly compaction = (): TraceRecord | undefined => {
-    const next = this.next()
-    return next?.record.event_type === "context_compacted" ? next.record : undefined
-  }
-
   /**
    * Tokens that a turn was to take at most, where the record comes to one that did not fit in a place like the present one:
    * after answers, or after anything else.
@@ -185,17 +178,6 @@ export class Tape {
     }
     return undefined
   }
-
-  /** The run was stopped, or failed, in the middle of a compaction. */
-  readonly brokenOff = (): Effect.Effect<never, EngineError> =>
-    Effect.suspend(() => {
-      if (this.#over) return Effect.never
-      if (this.stop !== undefined) return this.enactStop(this.stop)
-      return (
-        this.#failure("engine_error") ??
-        Effect.fail(new EngineError({ reason: "lost", message: "the record does not go on like this" }))
-      )
-    })
 
   /** The span of what is committed (or kept) next; none if the record says that it was not. */
   readonly span = (kind: "message" | "turn"): { readonly start: number; readonly end: number } | undefined => {
