@@ -1,12 +1,12 @@
 /**
  * Turns generated token ids back into text as they come: whole characters only, cut after a stop text, and gathered so
- * that a reader hears at once of the first and then at most every 32 ms. Does not decide when a turn ends otherwise.
+ * that a reader hears at once of the first and then at most every 64 ms. Does not decide when a turn ends otherwise.
  */
 
 /** Tokens held back at most while their text still ends inside a character. */
 const maxHeld = 8
-/** Milliseconds between two pieces: smooth for a reader; waking the other thread costs as much as a quarter of a token. */
-const gatherMillis = 32
+/** Milliseconds between two pieces: smooth for a reader; telling the other thread costs as much as half a small model's token. */
+const gatherMillis = 64
 
 export type Detokenize = (tokens: ReadonlyArray<number>, before: ReadonlyArray<number>) => string
 export type EmitPiece = (text: string, tokens: ReadonlyArray<number>) => void
