@@ -20,7 +20,7 @@ node=node
 if [ -n "$root" ] && [ -x "$root/node_modules/.bin/node" ]; then node=$root/node_modules/.bin/node; fi
 
 writ() {
-  if [ -n "$root" ]; then "$node" "$root/src/cli.ts" "$@"; else npx --no writ "$@"; fi
+  if [ -n "$root" ]; then "$node" "${WRIT_TEST_COMMAND:-$root/src/cli.ts}" "$@"; else npx --no writ "$@"; fi
 }
 
 export NO_COLOR=1

@@ -15,7 +15,11 @@ const run = (command: string, ...args: ReadonlyArray<string>): number => {
   const { error, status } = spawnSync(command, args, {
     cwd: root,
     stdio: ["ignore", "inherit", "inherit"],
-    env: { ...process.env, PATH: `${bin}${delimiter}${process.env["PATH"] ?? ""}` },
+    env: {
+      ...process.env,
+      WRIT_TEST_COMMAND: join(root, "dist/cli.js"),
+      PATH: `${bin}${delimiter}${process.env["PATH"] ?? ""}`
+    },
     shell: process.platform === "win32"
   })
   if (error !== undefined) console.error(`${command}: ${error.message}`)

@@ -3,9 +3,8 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { directory } from "../kit/cli.ts"
+import { directory, entry } from "../kit/cli.ts"
 
-const entry = join(import.meta.dirname, "../../src/cli.ts")
 const patience = { timeout: 240_000 }
 
 /** Runs the command with its standard output in a file. */

@@ -2,11 +2,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { directory, runsIn, traceOf, writ } from "../kit/cli.ts"
+import { directory, entry, runsIn, traceOf, writ } from "../kit/cli.ts"
 import { call, lines } from "../kit/script.ts"
 import { hasTmux, type Pane, type PaneOptions, pane } from "../kit/tmux.ts"
-
-const entry = join(import.meta.dirname, "../../src/cli.ts")
 
 /** Words as tokens, so that they come one after another. */
 const words = (text: string) => text.match(/\S+\s*/g) ?? []

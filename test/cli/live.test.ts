@@ -1,11 +1,9 @@
 /** Long work as it is shown while it goes on, with the model that ships. */
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { directory, writ } from "../kit/cli.ts"
+import { directory, entry, writ } from "../kit/cli.ts"
 import { hasTerminals, onTerminal, standing } from "../kit/terminal.ts"
 
-const entry = join(import.meta.dirname, "../../src/cli.ts")
 const system = "You are a small local assistant. ".repeat(30)
 const args = ["run", "--system", system, "What is 17.5% of 240?"]
 

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import { connect } from "../../src/actors/McpConnection.ts"
 import { quoted } from "../../src/cli/Continuing.ts"
 import { validateText } from "../../src/effects/trace/TraceValidator.ts"
-import { directory, invoke, newestTrace, runsIn, start, traceOf, until, writ } from "../kit/cli.ts"
+import { directory, entry, invoke, newestTrace, runsIn, start, traceOf, until, writ } from "../kit/cli.ts"
 import { everything, filesystem, hostile, lives, node, patient } from "../kit/mcp.ts"
 import { call, types } from "../kit/script.ts"
 import { directoryOf, reads, scripted } from "../kit/toolFiles.ts"
@@ -229,8 +229,6 @@ describe("writ run --mcp", () => {
     patience
   )
 })
-
-const entry = join(import.meta.dirname, "../../src/cli.ts")
 
 /** The official client, speaking to us. */
 const official = (cwd: string, args: ReadonlyArray<string>) =>

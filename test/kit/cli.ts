@@ -1,4 +1,4 @@
-/** Runs the command from its sources: as a real process in a directory of its own, or in this process. */
+/** Runs the command: as a real process in a directory of its own, or in this process. */
 
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
@@ -14,7 +14,8 @@ import { codeOf } from "../../src/cli/Ending.ts"
 import { command } from "../../src/cli/Main.ts"
 import { type Line, lines } from "./script.ts"
 
-const entry = join(import.meta.dirname, "../../src/cli.ts")
+/** The sources; or what was built from them, which starts sooner, where somebody says that it is current. */
+export const entry = process.env["WRIT_TEST_COMMAND"] ?? join(import.meta.dirname, "../../src/cli.ts")
 
 export interface Ran {
   readonly code: number | null

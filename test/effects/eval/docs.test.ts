@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { kinds } from "../../../src/effects/eval/assertions/Kinds.ts"
 import { outcomes } from "../../../src/effects/eval/Verdict.ts"
-import { directory } from "../../kit/cli.ts"
+import { directory, entry } from "../../kit/cli.ts"
 
 const root = join(import.meta.dirname, "../../..")
 const text = readFileSync(join(root, "docs/evaluation.md"), "utf8")
@@ -18,7 +18,7 @@ const shell = (cwd: string, script: string) =>
       new Promise<{ readonly code: number | null; readonly said: string }>((resolve) => {
         const bin = join(cwd, ".bin")
         mkdirSync(bin)
-        writeFileSync(join(bin, "writ"), `#!/bin/sh\nexec "${process.execPath}" "${join(root, "src/cli.ts")}" "$@"\n`)
+        writeFileSync(join(bin, "writ"), `#!/bin/sh\nexec "${process.execPath}" "${entry}" "$@"\n`)
         chmodSync(join(bin, "writ"), 0o700)
         const child = spawn("sh", ["-e", "-c", script], {
           cwd,
