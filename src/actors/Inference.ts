@@ -62,6 +62,7 @@ export const makeWorker = Effect.fnUntraced(function* (
 ): Effect.fn.Return<WorkerModel, EngineError, Scope.Scope> {
   const engine = yield* keep((client) => client.Open(options), loading, { isolation, restarts }, options.stallSeconds)
   const { read } = asking(engine)
+  const places = { most: Number(engine.opened.build?.["sequences"] ?? Infinity), taken: 0 }
   return {
     stats: read((client) => client.Stats()),
     snapshot: (session) =>
@@ -70,7 +71,7 @@ export const makeWorker = Effect.fnUntraced(function* (
     model: queued({
       identity: engine.opened,
       tokenize: (segments) => read((client) => client.Tokenize({ segments })),
-      session: openSession(engine.link)
+      session: openSession(engine.link, places)
     })
   }
 })

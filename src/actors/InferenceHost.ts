@@ -2,6 +2,7 @@
  * What a thread and a child process that run an engine have in common for whoever talks to them: messages go in and out, and
  * it ends once, for one reason. Starts neither.
  */
+import * as Data from "effect/Data"
 import type * as Deferred from "effect/Deferred"
 import { EngineError } from "../engine/EngineError.ts"
 import type { Recovery } from "../engine/Model.ts"
@@ -14,6 +15,9 @@ export interface End {
   readonly cause: Recovery["cause"] | "closed"
   readonly error: EngineError
 }
+
+/** The engine is not there any more, or cannot be started. Stays inside of the actor: callers get what follows from it. */
+export class Gone extends Data.TaggedError("Gone")<{ readonly end: End }> {}
 
 export interface Host {
   readonly isolation: Isolation

@@ -2,7 +2,6 @@
  * A connection to one engine: calls over `Wire`, failures of the transport told apart from failures of the engine, and a look
  * now and then whether it still answers. One link per thread or process; whatever comes after its end is another link.
  */
-import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as RpcClient from "effect/rpc/RpcClient"
@@ -11,12 +10,9 @@ import type { FromServerEncoded } from "effect/rpc/RpcMessage"
 import type * as Scope from "effect/Scope"
 import type { EngineError } from "../engine/EngineError.ts"
 import type { Wire } from "../engine/Wire.ts"
-import { type End, endOf, type Host } from "./InferenceHost.ts"
+import { endOf, Gone, type Host } from "./InferenceHost.ts"
 
 export type Client = RpcClient.FromGroup<typeof Wire, RpcClientError>
-
-/** The engine of this link is not there any more. Stays inside of the actor: callers get what follows from it. */
-export class Gone extends Data.TaggedError("Gone")<{ readonly end: End }> {}
 
 export interface Link {
   readonly host: Host

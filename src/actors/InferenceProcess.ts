@@ -10,7 +10,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import { type End, endOf, engineEntry, type Host } from "./InferenceHost.ts"
+import { type End, endOf, engineEntry, Gone, type Host } from "./InferenceHost.ts"
 
 /** How long leaving the scope waits for the child to end by itself. */
 const closeWait = "5 seconds"
@@ -19,6 +19,11 @@ const tailLength = 600
 
 const hasGroups = process.platform !== "win32"
 const noMemory = /heap out of memory|bad_alloc|out of memory|failed to allocate/i
+
+const notStarted = (cause: unknown): End => {
+  const said = cause instanceof Error ? cause.message : String(cause)
+  return endOf("crashed", `The engine's process cannot be started: ${said}.`, cause)
+}
 
 class Process implements Host {
   readonly isolation = "process"
@@ -41,7 +46,7 @@ class Process implements Host {
       })
     }
     this.#child.once("error", (cause) => {
-      this.end ??= endOf("crashed", `The engine's process cannot be started: ${cause.message}.`, cause)
+      this.end ??= notStarted(cause)
       if (this.pid === undefined) Deferred.doneUnsafe(this.gone, Exit.void)
     })
     this.#child.once("exit", (code, signal) => {
@@ -105,7 +110,11 @@ const ended = (child: Process): Effect.Effect<void> =>
     })
   })
 
-export const startProcess: Effect.Effect<Host, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.sync(() => new Process()),
+export const startProcess: Effect.Effect<Host, Gone, Scope.Scope> = Effect.acquireRelease(
+  Effect.try({
+    try: () => new Process(),
+    // Some reasons are thrown and others told: no memory for a process, an environment too large for one.
+    catch: (cause) => new Gone({ end: notStarted(cause) })
+  }),
   ended
 )

@@ -9,8 +9,8 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { EngineError } from "../engine/EngineError.ts"
-import { type End, endOf, type Host } from "./InferenceHost.ts"
-import { connect, type Gone, type Link } from "./InferenceLink.ts"
+import { type End, endOf, type Gone, type Host } from "./InferenceHost.ts"
+import { connect, type Link } from "./InferenceLink.ts"
 
 /** How often an engine that died is opened again. */
 export interface RestartLimits {
@@ -27,7 +27,7 @@ const longestWaitMillis = 30_000
 export const defaultRestarts: RestartLimits = { times: 3, withinSeconds: 600, waitMillis: 100 }
 
 export interface Opening<Opened> {
-  readonly start: Effect.Effect<Host, never, Scope.Scope>
+  readonly start: Effect.Effect<Host, Gone, Scope.Scope>
   /** What makes an engine usable. */
   readonly open: (link: Link) => Effect.Effect<Opened, EngineError | Gone>
   /** Why what was opened again is not what was there before. */
@@ -163,7 +163,10 @@ class Keeper<Opened> {
         const { failure } = tried
         // Somebody else may hold the memory, and not for long.
         if (failure._tag === "EngineError" && failure.reason !== "not_enough_memory") {
-          return this.#giveUp(reopening(end, failure))
+          this.#giveUp(reopening(end, failure))
+          // What could not be opened runs on otherwise, with nothing to do.
+          for (const scope of this.#scopes) yield* this.#leave(scope)
+          return undefined
         }
         end = failure._tag === "Gone" ? failure.end : { cause: "out_of_memory", error: failure }
       }

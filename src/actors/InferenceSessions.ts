@@ -10,16 +10,16 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { RpcClientError } from "effect/rpc/RpcClientError"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
-import { EngineError } from "../engine/EngineError.ts"
+import { allInUse, EngineError } from "../engine/EngineError.ts"
 import type { GenerationEvent } from "../engine/Generation.ts"
 import type { Log, ModelSession, Recovery } from "../engine/Model.ts"
 import type { Segment, Span } from "../engine/Prompt.ts"
 import type { Grown, Snapshot } from "../engine/Wire.ts"
-import type { End } from "./InferenceHost.ts"
-import type { Client, Gone, Link } from "./InferenceLink.ts"
+import type { End, Gone } from "./InferenceHost.ts"
+import type { Client, Link } from "./InferenceLink.ts"
 
 /** The session's name over there, on the link it was opened on. */
 interface Place {
@@ -47,24 +47,43 @@ export const lastOf = <Event, A, E>(events: Stream.Stream<Event, E>, see: (event
 
 const isThere = (link: Link | undefined): boolean => link?.host.end === undefined
 
+const closed = () => new EngineError({ reason: "bad_request", message: "The session is closed." })
+
 const restarted = ({ error }: End): EngineError =>
   new EngineError({
     reason: "restarted",
     message: `${error.message} It was opened again, and the session is at its last boundary: the same may be asked again.`
   })
 
-/** Opens a session, whose sequence is freed with the scope. `link` is the engine that is there. */
+/** The sessions of an engine, counted on this side: over there, one that was opened again knows only those that came back. */
+export interface Places {
+  readonly most: number
+  taken: number
+}
+
+/** Opens a session, whose sequence and place are freed with the scope. `link` is the engine that is there. */
 export const openSession = (
-  link: Effect.Effect<Link, EngineError>
+  link: Effect.Effect<Link, EngineError>,
+  places: Places
 ): Effect.Effect<HostedSession, EngineError, Scope.Scope> =>
-  Effect.acquireRelease(
+  Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
+      if (places.taken >= places.most) return Effect.fail(allInUse(places.most))
+      places.taken++
       const session = new HostedSession(link)
-      // It may have got its sequence in the moment it was interrupted.
-      return Effect.as(session.attached, session).pipe(Effect.onInterrupt(() => session.close))
-    }),
-    (session) => session.close,
-    { interruptible: true }
+      const left = Effect.ensuring(
+        session.close,
+        Effect.sync(() => {
+          places.taken--
+        })
+      )
+      return restore(session.attached).pipe(
+        // It may have got its sequence in the moment it was interrupted.
+        Effect.onError(() => left),
+        Effect.andThen(Effect.addFinalizer(() => left)),
+        Effect.as(session)
+      )
+    })
   )
 
 /**
@@ -117,8 +136,7 @@ export class HostedSession implements ModelSession {
     const place = this.#place
     if (place !== undefined && isThere(place.link)) return Effect.succeed(place)
     return Effect.flatMap(this.#link, (link) => {
-      if (this.#closed)
-        return Effect.fail(new EngineError({ reason: "bad_request", message: "The session is closed." }))
+      if (this.#closed) return Effect.fail(closed())
       return Effect.catchTag(this.#attach(link, place?.link), "Gone", () => this.#again)
     })
   })
@@ -136,6 +154,11 @@ export class HostedSession implements ModelSession {
         const cause = before?.host.end?.cause
         if (cause !== undefined && cause !== "closed") {
           this.#recoveries.push({ cause, restarts: link.restarts, tokens: this.#log.length })
+        }
+        if (this.#closed) {
+          // Whoever closed it meanwhile did not know of this place.
+          yield* this.#left(place)
+          return yield* closed()
         }
         this.#place = place
         return place
@@ -224,26 +247,24 @@ export class HostedSession implements ModelSession {
     })
 
   readonly save = (path: string, label: string): Effect.Effect<number, EngineError> =>
-    this.#whole.pipe(
-      Effect.flatMap(({ id, link }) => link.call(link.client.Save({ session: id, path, label }))),
-      Effect.catchTag("Gone", this.#recovered),
-      Effect.uninterruptible,
-      this.#owner.withPermit
-    )
+    this.#done(({ id, link }) => link.call(link.client.Save({ session: id, path, label })))
 
   readonly load = (path: string): Effect.Effect<Log, EngineError> =>
-    this.#whole.pipe(
-      Effect.flatMap(({ id, link }) => link.call(link.client.Load({ session: id, path }))),
-      Effect.tap(({ boundaries, tokens }) =>
+    this.#done(({ id, link }) =>
+      Effect.tap(link.call(link.client.Load({ session: id, path })), ({ boundaries, tokens }) =>
         Effect.sync(() => {
           for (const token of tokens) this.#log.push(token)
           for (const end of boundaries) if (end > 0) this.#boundaries.push(end)
         })
-      ),
-      Effect.catchTag("Gone", this.#recovered),
-      Effect.uninterruptible,
-      this.#owner.withPermit
+      )
     )
+
+  /** What is done once it was asked for, or not at all; whoever only waits for an engine can leave. */
+  #done<A>(call: (place: Place) => Effect.Effect<A, EngineError | Gone>): Effect.Effect<A, EngineError> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.catchTag(Effect.flatMap(restore(this.#whole), call), "Gone", this.#recovered)
+    ).pipe(this.#owner.withPermit)
+  }
 
   #cut(length: number): void {
     this.#log.length = length
@@ -275,13 +296,10 @@ export class HostedSession implements ModelSession {
   readonly turn: ModelSession["turn"] = (opening, request) =>
     Stream.unwrap(
       Effect.gen({ self: this }, function* () {
-        let held = true
-        const release = Effect.suspend(() => {
-          if (!held) return Effect.void
-          held = false
-          return this.#owner.release(1)
-        })
-        yield* Effect.acquireRelease(this.#owner.take(1), () => release, { interruptible: true })
+        // A scope of its own: it is given back before the turn's scope ends, and once.
+        const held = yield* Scope.fork(yield* Effect.scope)
+        const release = Scope.close(held, Exit.void)
+        yield* Scope.provide(this.#owner.takeScoped(1), held)
         const place = yield* this.#whole
         let end: GenerationEvent | undefined
         // "failed": over there the session is back already, or the turn was refused and nothing has changed

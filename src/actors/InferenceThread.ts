@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import { isBusy, makeBuffer, raiseStop, waitIdle } from "../engine/LlamaControl.ts"
-import { type End, endOf, engineEntry, type Host } from "./InferenceHost.ts"
+import { type End, endOf, engineEntry, Gone, type Host } from "./InferenceHost.ts"
 
 /** Milliseconds the process's exit waits for native code at most. */
 const exitWaitMillis = 10_000
@@ -86,7 +86,10 @@ const ended = (thread: Thread): Effect.Effect<void> =>
     )
   })
 
-export const startThread: Effect.Effect<Host, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.sync(() => new Thread()),
+export const startThread: Effect.Effect<Host, Gone, Scope.Scope> = Effect.acquireRelease(
+  Effect.try({
+    try: () => new Thread(),
+    catch: (cause) => new Gone({ end: endOf("crashed", `The inference thread cannot be started: ${cause}.`, cause) })
+  }),
   ended
 )

@@ -1,10 +1,10 @@
 /**
  * Takes a model into the directory of models: asks the server, downloads, checks length, structure and hash, and puts it on
- * record. What does not fit is not kept. One process at a time per model; what broke off is gone on with if it is still the
- * same file on the server.
+ * record. What does not fit is not kept. One at a time per model, whatever processes there are; what broke off is gone on with
+ * if it is still the same file on the server.
  */
 import { hash } from "node:crypto"
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import { EngineError } from "../engine/EngineError.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
 import { ask, failed, type RemoteFile, shownUri } from "../engine/RemoteFile.ts"
+import { reasonOf } from "./Directories.ts"
 import * as ModelHashes from "./ModelHashes.ts"
 import * as ModelStore from "./ModelStore.ts"
 
@@ -67,34 +68,51 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** Claims the download for this process. What an ended one left is taken over; a living one is left alone. */
+/** Downloads that this process has claimed. */
+const claimed = new Set<string>()
+
+/** Claims the download for one caller. What an ended process left is taken over; a living one is left alone. */
 const claim = (path: string, uri: string): Effect.Effect<Going | undefined, EngineError> =>
   Effect.suspend(() => {
-    const lock = `${path}.lock`
-    const owner = Number(textOf(lock) ?? 0)
-    if (owner > 0 && owner !== process.pid && isAlive(owner)) {
-      return Effect.fail(
-        failed(uri, `Another process (${owner}) is downloading it now. Wait for it, then say the same again.`)
-      )
+    const lock = lockOf(path)
+    const left = textOf(lock)
+    const owner = Number(left ?? 0)
+    const others = owner > 0 && owner !== process.pid && isAlive(owner)
+    if (others || claimed.has(path)) {
+      const who = others ? `Another process (${owner})` : "This process"
+      return Effect.fail(failed(uri, `${who} is downloading it now. Wait for it, then say the same again.`))
     }
     return Effect.try({
       try: () => {
-        rmSync(lock, { force: true })
-        // Of two that come at once, one makes it.
-        const fd = openSync(lock, "wx")
-        writeFileSync(fd, String(process.pid))
-        closeSync(fd)
+        // Only what was there before: of two that come at once, the later one must not remove what the other has just made.
+        if (left !== undefined) rmSync(lock, { force: true })
+        writeFileSync(lock, String(process.pid), { flag: "wx" })
+        claimed.add(path)
         return readGoing(path)
       },
-      catch: (cause) => {
-        const taken = (cause as { readonly code?: unknown }).code === "EEXIST"
-        const why = taken
-          ? "Another process has just begun to download it."
-          : "The directory for models cannot be written."
-        return failed(uri, `${why} ${taken ? "Wait for it." : "Choose another with --models-dir."}`, cause)
-      }
+      catch: (cause) =>
+        (cause as { readonly code?: unknown }).code === "EEXIST"
+          ? failed(uri, "Another process has just begun to download it. Wait for it.", cause)
+          : notWritable(uri, cause)
     })
   })
+
+/** What broke off is remembered, so that it is gone on with only while the server has the same file. */
+const release = (path: string, done: boolean): Effect.Effect<void> =>
+  Effect.sync(() => {
+    claimed.delete(path)
+    rmSync(lockOf(path), { force: true })
+    if (done) rmSync(path, { force: true })
+  })
+
+const lockOf = (path: string): string => `${path}.lock`
+
+const notWritable = (uri: string, cause: unknown): EngineError =>
+  failed(
+    uri,
+    `The directory for models cannot be written: ${reasonOf(cause)}. Choose another with --models-dir.`,
+    cause
+  )
 
 const textOf = (path: string): string | undefined => {
   try {
@@ -204,7 +222,10 @@ const take = Effect.fnUntraced(function* (
     ...(remote.etag === undefined ? {} : { etag: remote.etag }),
     ...(remote.bytes === undefined ? {} : { bytes: remote.bytes })
   }
-  yield* Effect.sync(() => writeFileSync(statePath, JSON.stringify(state)))
+  yield* Effect.try({
+    try: () => writeFileSync(statePath, JSON.stringify(state)),
+    catch: (cause) => notWritable(uri, cause)
+  })
   const { download } = yield* Effect.promise(() => import("../engine/LlamaDownload.ts"))
   const paths = yield* download(uri, remote, {
     directory,
@@ -250,11 +271,6 @@ export const pull = (uri: string, options: PullOptions): Effect.Effect<Pulled, E
     return yield* Effect.acquireUseRelease(
       claim(path, uri),
       (going) => take(uri, options, going, path),
-      (_, exit) =>
-        Effect.sync(() => {
-          rmSync(`${path}.lock`, { force: true })
-          // What broke off is remembered, so that it is gone on with only while the server has the same file.
-          if (Exit.isSuccess(exit)) rmSync(path, { force: true })
-        })
+      (_, exit) => release(path, Exit.isSuccess(exit))
     )
   }).pipe(Effect.catchTag("ModelStoreError", ({ message }) => Effect.fail(failed(uri, `${message}.`))))

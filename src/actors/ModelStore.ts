@@ -49,7 +49,7 @@ export interface StoredModel {
 const decodeRecord = Schema.decodeUnknownOption(Schema.fromJsonString(ModelRecord))
 const decodeAliases = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.String)))
 
-export const aliasFile = "aliases.json"
+const aliasFile = "aliases.json"
 
 /** What an unfinished file's name ends with; the library that downloads has it so. */
 export const partial = ".ipull"
@@ -62,18 +62,39 @@ const textOf = (path: string): string | undefined => {
   }
 }
 
-const recordPath = (path: string): string => `${path}.json`
+/** Where the record of a model lies, whose first file this is. */
+export const recordPath = (path: string): string => `${path}.json`
 
 const recordOf = (path: string): ModelRecord | undefined => {
   const text = textOf(recordPath(path))
   return text === undefined ? undefined : Option.getOrUndefined(decodeRecord(text))
 }
 
-/** `a-00002-of-00003.gguf`: the model, and which part of it this is. */
-const partName = /^(.+)-\d{5}-of-\d{5}\.gguf$/i
+/** `a-00002-of-00003.gguf`: the model, and of how many parts this is one. */
+const partName = /^(.+)-\d{5}-of-(\d{5})\.gguf$/i
 
 /** The name of the model that a file is, or is a part of. */
-export const stemOf = (file: string): string => partName.exec(file)?.[1] ?? file.replace(/\.gguf$/i, "")
+export const stemOf = (file: string): string => partName.exec(file)?.[1] ?? withoutEnding(file)
+
+const withoutEnding = (file: string): string => file.replace(/\.gguf$/i, "")
+
+/** Files that are one model: the parts of as many. A whole file that is called like them is another one. */
+const setOf = (file: string): string => {
+  const [, stem, parts] = partName.exec(file) ?? []
+  return parts === undefined ? withoutEnding(file) : `${stem} of ${parts}`
+}
+
+/** Each set by a name that no other has: parts are called like their first one where something else has their name. */
+const named = (files: ReadonlyArray<string>): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const sets = [...Map.groupBy(files, setOf).values()]
+  const out = new Map<string, ReadonlyArray<string>>()
+  for (const set of sets) if (!partName.test(set[0]!)) out.set(withoutEnding(set[0]!), set)
+  for (const set of sets) {
+    const [first] = set
+    if (partName.test(first!)) out.set(out.has(stemOf(first!)) ? withoutEnding(first!) : stemOf(first!), set)
+  }
+  return out
+}
 
 /** Bytes of a file; 0 where there is none. */
 export const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
@@ -97,14 +118,14 @@ export const list = (directory: string): ReadonlyArray<StoredModel> => {
   const entries = readdirSync(directory).toSorted()
   const isFile = (name: string) => look(join(directory, name))._tag === "File"
   const whole = entries.filter((name) => /\.gguf$/i.test(name) && isFile(name))
-  const groups = Map.groupBy(whole, stemOf)
   const unfinished = entries
     .filter((name) => name.endsWith(`.gguf${partial}`) && isFile(name))
     .map((file) => ({
       ...modelOf(directory, [file], file.slice(0, -`.gguf${partial}`.length)),
       unfinished: true
     }))
-  return [...[...groups].map(([name, files]) => modelOf(directory, files, name)), ...unfinished]
+  const finished = [...named(whole)].map(([name, files]) => modelOf(directory, files, name))
+  return [...finished.toSorted((a, b) => (a.path < b.path ? -1 : 1)), ...unfinished]
 }
 
 /** A file somewhere else, as a model. */
@@ -112,7 +133,7 @@ export const fileAt = (path: string): StoredModel => modelOf(dirname(path), [bas
 
 /** The finished model of this name, with or without `.gguf`. */
 export const find = (directory: string, name: string): StoredModel | undefined => {
-  const wanted = name.replace(/\.gguf$/i, "")
+  const wanted = withoutEnding(name)
   return list(directory).find((model) => !model.unfinished && model.name === wanted)
 }
 

@@ -90,6 +90,8 @@ class Keeper {
   readonly #bytes: NonNullable<ModelsOptions["bytes"]>
   /** By name; the least recently used first. */
   readonly #slots = new Map<string, Slot>()
+  /** On their way out to make room, and under no name any more. */
+  readonly #leaving = new Set<Slot>()
   readonly #waiting: Array<Waiter> = []
   #over = false
 
@@ -212,7 +214,10 @@ class Keeper {
     }
     while (!room() && idle.length > 0) closing.push(idle.shift()!)
     if (!room()) return { _tag: "Wait" }
-    for (const slot of closing) this.#slots.delete(slot.name)
+    for (const slot of closing) {
+      this.#slots.delete(slot.name)
+      this.#leaving.add(slot)
+    }
     const scope = Scope.makeUnsafe()
     const slot: Slot = {
       name,
@@ -235,9 +240,17 @@ class Keeper {
 
   /** Opens a model when those that make room for it are gone. Belongs to the service: whoever asked for it may leave. */
   #load(slot: Slot, closing: ReadonlyArray<Slot>): Effect.Effect<void> {
-    // Nobody else knows of them any more: the end of the service waits until they are closed.
+    // The end of the service waits until they are closed, and closes them itself where this was not begun.
     const room = Effect.uninterruptible(
-      Effect.forEach(closing, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+      Effect.forEach(
+        closing,
+        (left) =>
+          Effect.andThen(
+            Scope.close(left.scope, Exit.void),
+            Effect.sync(() => this.#leaving.delete(left))
+          ),
+        { discard: true }
+      )
     )
     return room.pipe(
       Effect.andThen(Scope.provide(this.#open(slot.name), slot.scope)),
@@ -280,7 +293,7 @@ class Keeper {
   readonly end: Effect.Effect<void> = Effect.suspend(() => {
     this.#over = true
     this.#wake()
-    const slots = [...this.#slots.values()]
+    const slots = [...this.#slots.values(), ...this.#leaving]
     for (const { name, ready } of slots) Deferred.doneUnsafe(ready, Exit.fail(closed(name)))
     const leave = ({ scope }: Slot) => Scope.close(scope, Exit.void)
     return Effect.forEach(slots, leave, { discard: true, concurrency: "unbounded" })

@@ -103,7 +103,9 @@ export const vocabulary = {
         retry: Schema.optionalKey(Schema.String),
         reversible: Schema.optionalKey(Schema.Boolean),
         evidence: Schema.optionalKey(EvidenceSource),
-        compensation: Schema.optionalKey(Schema.String)
+        compensation: Schema.optionalKey(Schema.String),
+        /** Each of its calls is a run of its own. */
+        run: Schema.optionalKey(Schema.Boolean)
       })
     ),
     tools_hash: Digest,

@@ -1,9 +1,9 @@
 /** Who decides about calls that need an approval: a decision on record, a rule, or the person at the terminal. */
 
-import { createInterface } from "node:readline"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Approvals from "../actors/Approvals.ts"
 import {
@@ -17,6 +17,7 @@ import {
 } from "../effects/Policy.ts"
 import type { ApproveMode } from "../effects/SettingFields.ts"
 import { approvalLines } from "./ApprovalView.ts"
+import * as Keyboard from "./Keyboard.ts"
 import { inline } from "./Printable.ts"
 import type { Screen } from "./Screen.ts"
 
@@ -47,6 +48,8 @@ const decisionOf = (answer: string | undefined): Decision | undefined => {
 export interface Asking {
   readonly screen: Screen
   readonly caughtUp: (callId: string) => Effect.Effect<void>
+  /** Of somebody who may be asked at the terminal. */
+  readonly keyboard?: Keyboard.Keyboard
 }
 
 /** Asks until the answer is one; no answer is no. One question at a time. */
@@ -65,26 +68,14 @@ export const askWith = (ask: Ask, { caughtUp, screen }: Asking): Approver => {
   return { name: "person", decide: (request) => turn.withPermit(decide(request)) }
 }
 
-/** Lines from standard input. Not in raw mode, so Ctrl-C stays a signal. */
+/** Lines from the terminal. What was typed before a question is no answer to it. */
 export const askTerminal =
-  (screen: Screen): Ask =>
+  (screen: Screen, keyboard = Keyboard.make()): Ask =>
   (text) =>
-    Effect.callback<string | undefined>((resume) => {
+    Effect.suspend(() => {
       screen.hold(true)
-      screen.write(text)
-      const lines = createInterface({ input: process.stdin, terminal: false })
-      let answer: string | undefined
-      lines.once("line", (line) => {
-        answer = line
-        lines.close()
-      })
-      lines.once("close", () => {
-        process.stdin.pause()
-        screen.hold(false)
-        resume(Effect.succeed(answer))
-      })
-      return Effect.sync(() => lines.close())
-    })
+      return keyboard.line(() => screen.write(text))
+    }).pipe(Effect.ensuring(Effect.sync(() => screen.hold(false))))
 
 const nobodyThere = `writ: nobody can be asked here (there is no terminal), so the answer is no.
       --approve all              allows such calls without asking
@@ -105,13 +96,19 @@ const askNobody = (): Approver => {
   }
 }
 
+/** Somebody at this terminal may be asked. What they type is not shown meanwhile; where no terminal is, nothing is. */
+export const askingAt = (screen: Screen, caughtUp: Asking["caughtUp"]): Effect.Effect<Asking, never, Scope.Scope> => {
+  const keyboard = Keyboard.make()
+  return Effect.as(screen.terminal ? keyboard.quiet : Effect.void, { screen, caughtUp, keyboard })
+}
+
 /** The approver of a run. Asking needs a terminal on both ends; without one the answer is no. */
 export const approverFor = (mode: ApproveMode, asking: Asking | undefined): Approver => {
   if (mode === "all") return allowAll
   if (mode === "suspend") return suspendAll
   if (mode === "deny") return denyAll
   const interactive = asking !== undefined && process.stdin.isTTY && process.stdout.isTTY
-  return interactive ? askWith(askTerminal(asking.screen), asking) : askNobody()
+  return interactive ? askWith(askTerminal(asking.screen, asking.keyboard), asking) : askNobody()
 }
 
 const passedOver = (found: Approvals.Found, { callId }: ApprovalRequest): string | undefined => {

@@ -10,10 +10,11 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Ask } from "./Approvers.ts"
 import { askForMarks, ChatPaste, noMoreMarks } from "./ChatPaste.ts"
+import { goesOn } from "./ChatWords.ts"
 import type { Screen } from "./Screen.ts"
 
 export interface ChatInput {
-  /** The next message; `undefined` when there will be none: Ctrl-D, or Ctrl-C where nothing was typed. */
+  /** The next message; `undefined` when there will be none: Ctrl-D, or Ctrl-C twice where nothing was typed. */
   readonly message: Effect.Effect<string | undefined>
   /** One line in answer to a question. */
   readonly ask: Ask
@@ -24,8 +25,12 @@ export interface ChatInputOptions {
   readonly prompt: string
   /** Words to complete, each whole. */
   readonly words: ReadonlyArray<string>
-  /** Ctrl-C while no message is being typed. */
-  readonly interrupt: () => void
+  /**
+   * Ctrl-C while no message is asked for.
+   * @param leave nobody would be surprised if the program ended
+   * @returns whether there was something to stop
+   */
+  readonly interrupt: (leave: boolean) => boolean
 }
 
 /** Who waits for a line. */
@@ -78,6 +83,10 @@ class Editor {
   /** A line that a question interrupted. */
   #aside = ""
   #waiting: Waiting | undefined
+  /** A message was asked for: the program is at work for somebody who talks with it. */
+  #talking = false
+  /** The last Ctrl-C stopped nothing, and it was said that the next one leaves. */
+  #leaving = false
   #closed = false
   /** There is no terminal any more. */
   #gone = false
@@ -109,6 +118,8 @@ class Editor {
 
   readonly message = (done: (line: string | undefined) => void): void => {
     const typed = this.#takeTyped()
+    this.#talking = true
+    this.#leaving = false
     this.#waiting = { kind: "message", done }
     this.#begun = []
     if (this.#closed) this.#finish(undefined)
@@ -203,9 +214,9 @@ class Editor {
 
   /** A line of a message; true if it was the last one. */
   #added(line: string): boolean {
-    const goesOn = /(?<!\\)\\$/.test(line)
-    this.#begun.push(this.#paste.expanded(goesOn ? line.slice(0, -1) : line))
-    if (goesOn) return false
+    const more = goesOn(line)
+    this.#begun.push(this.#paste.expanded(more ? line.slice(0, -1) : line))
+    if (more) return false
     const message = this.#begun.join("\n")
     this.#begun = []
     if (message.trim() === "") return false
@@ -218,20 +229,28 @@ class Editor {
       this.#ahead = []
       this.#takeTyped()
       this.#aside = ""
-      this.#options.interrupt()
+      if (this.#options.interrupt(!this.#talking || this.#leaving)) return
+      this.#leaving = true
+      this.#options.screen.line(this.#onceMore())
       return
     }
-    if (this.#lines.line === "" && this.#begun.length === 0) {
+    const empty = this.#lines.line === "" && this.#begun.length === 0
+    if (empty && this.#leaving) {
       process.stdout.write("\n")
       this.#finish(undefined)
       return
     }
+    this.#leaving = empty
     this.#lines.write(null, { ctrl: true, name: "e" })
-    process.stdout.write("^C\n")
+    process.stdout.write(empty ? `\n${this.#onceMore()}\n` : "^C\n")
     this.#shown.silent = true
     this.#takeTyped()
     this.#begun = []
     this.#show(this.#options.prompt)
+  }
+
+  #onceMore(): string {
+    return this.#options.screen.paint.dim("  Ctrl-C once more leaves")
   }
 
   readonly #ended = (): void => {

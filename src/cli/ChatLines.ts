@@ -12,7 +12,7 @@ import type { RunOptions } from "../effects/Run.ts"
 import type { ApproveMode } from "../effects/SettingFields.ts"
 import { approverFor } from "./Approvers.ts"
 import { type Conversation, linesFor, unknownLines } from "./ChatAnswers.ts"
-import { read } from "./ChatWords.ts"
+import { goesOn, read } from "./ChatWords.ts"
 import { endWith, usage } from "./Ending.ts"
 import { block, jsonText } from "./Printable.ts"
 import * as Report from "./Report.ts"
@@ -75,12 +75,12 @@ export const answerLines = Effect.fnUntraced(function* (from: FromLines) {
   const codes = new Codes()
   const begun: Array<string> = []
   let more = true
-  const whole = (text: string) => Effect.tap(taken(from, codes, text), (goesOn) => Effect.sync(() => (more = goesOn)))
+  const whole = (text: string) => Effect.tap(taken(from, codes, text), (on) => Effect.sync(() => (more = on)))
   const onLine = (line: string) =>
     Effect.suspend(() => {
-      const goesOn = /(?<!\\)\\$/.test(line)
-      begun.push(goesOn ? line.slice(0, -1) : line)
-      return goesOn ? Effect.succeed(true) : whole(begun.splice(0).join("\n"))
+      const further = goesOn(line)
+      begun.push(further ? line.slice(0, -1) : line)
+      return further ? Effect.succeed(true) : whole(begun.splice(0).join("\n"))
     })
   const all = Stream.runForEachWhile(Stream.splitLines(Stream.decodeText(stdin)), onLine)
   yield* Effect.gen(function* () {

@@ -11,26 +11,42 @@ import { read, spelled } from "./ChatWords.ts"
 import { endWith } from "./Ending.ts"
 import { block } from "./Printable.ts"
 import type { Screen } from "./Screen.ts"
+import { StopSlot } from "./StopRequests.ts"
 
 export interface AtTerminal extends Conversation {
   readonly screen: Screen
+  readonly input: ChatInput.ChatInput
   readonly view: ChatView
   readonly options: RunOptions
   readonly approve: ApproveMode
 }
 
-/** Ctrl-C reaches a line editor as a key. Everybody else knows it as a signal. */
-const interruptFor = (screen: Screen) => (): void => {
-  screen.progress("")
-  process.kill(process.pid, "SIGINT")
-}
+/**
+ * The line editor, which has the terminal from now on: what is typed before the first prompt is not shown before it. Ctrl-C
+ * reaches an editor as a key; everybody else knows it as a signal. One that comes when an answer has just ended was meant
+ * for the answer, and ends nothing.
+ */
+export const editor = (screen: Screen) =>
+  Effect.flatMap(StopSlot, (slot) =>
+    ChatInput.open({
+      screen,
+      prompt: screen.paint.bold("> "),
+      words: spelled,
+      interrupt: (leave) => {
+        if (slot.handler === undefined && !leave) return false
+        screen.progress("")
+        if (!process.emit("SIGINT", "SIGINT")) process.kill(process.pid, "SIGINT")
+        return true
+      }
+    })
+  )
 
-const approverOf = ({ approve, screen, view }: AtTerminal, input: ChatInput.ChatInput): Approver =>
+const approverOf = ({ approve, input, screen, view }: AtTerminal): Approver =>
   approve === "ask" ? askWith(input.ask, { screen, caughtUp: view.caughtUp }) : approverFor(approve, undefined)
 
 /** One message to its end; true if the program is to stop as well. */
 const said = Effect.fnUntraced(function* ({ chat, options, screen, view }: AtTerminal, message: string) {
-  const { leave, outcome } = yield* chat.say(message, options, view.event)
+  const { leave, outcome } = yield* chat.say(message, options, view.event, view.stopping)
   view.ended(outcome)
   screen.line()
   return leave
@@ -46,15 +62,8 @@ const saidOrFailed = (at: AtTerminal, message: string) =>
   )
 
 export const converse = Effect.fnUntraced(function* (at: AtTerminal) {
-  const { screen } = at
-  const words = spelled
-  const input = yield* ChatInput.open({
-    screen,
-    prompt: screen.paint.bold("> "),
-    words,
-    interrupt: interruptFor(screen)
-  })
-  const withApprover = Effect.provideService(Approval, approverOf(at, input))
+  const { input, screen } = at
+  const withApprover = Effect.provideService(Approval, approverOf(at))
   while (true) {
     const line = yield* input.message
     if (line === undefined) return

@@ -68,18 +68,23 @@ export class ChatSession {
   /**
    * Runs one message. While it runs, Ctrl-C cancels it; any other request to stop cancels it and is for the whole program.
    * @param show what happens, as it happens
+   * @param asked somebody asks to stop: called at once, before anything comes of it
    */
-  readonly say = (message: string, options: RunOptions, show: (event: AgentEvent) => void) =>
-    Effect.scoped(this.#say(message, options, show))
+  readonly say = (
+    message: string,
+    options: RunOptions,
+    show: (event: AgentEvent) => void,
+    asked: () => void = () => {}
+  ) => Effect.scoped(this.#say(message, options, show, asked))
 
   readonly #say = Effect.fnUntraced(
     { self: this },
-    function* (message: string, options: RunOptions, show: (event: AgentEvent) => void) {
+    function* (message: string, options: RunOptions, show: (event: AgentEvent) => void, onStop: () => void) {
       const { session } = this.#opened
       const before = yield* boundary(session)
       const effects = new ChatEffects(session.registry)
       const running = yield* Deferred.make<Effect.Effect<void>>()
-      const stopped = yield* stopping(Effect.flatten(Deferred.await(running)))
+      const stopped = yield* stopping(Effect.flatten(Deferred.await(running)), onStop)
       // A question that was just asked is answered by what is said next, in the run that asked it.
       const asked = this.#exchanges.at(-1)?.outcome.stop._tag === "NeedsInput" && session.asked !== undefined
       const handle = yield* (asked ? Agent.startAnswer : Agent.startIn)(session, message, options)
@@ -123,7 +128,7 @@ const openIn = Effect.fnUntraced(function* (options: SessionOptions, whole: Scop
 })
 
 /** Requests to stop are this run's until the scope closes. Says whether one was for more than this run. */
-const stopping = Effect.fnUntraced(function* (cancel: Effect.Effect<void>) {
+const stopping = Effect.fnUntraced(function* (cancel: Effect.Effect<void>, asked: () => void) {
   const slot = yield* StopSlot
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   let leave = false
@@ -131,6 +136,7 @@ const stopping = Effect.fnUntraced(function* (cancel: Effect.Effect<void>) {
     Effect.sync(() => {
       slot.handler = (signal) => {
         leave ||= signal !== "SIGINT"
+        asked()
         fork(cancel)
       }
     }),

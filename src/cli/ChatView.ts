@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { AgentEvent } from "../effects/AgentEvent.ts"
 import type { Outcome } from "../effects/Outcome.ts"
 import { shown } from "../effects/RunDirectory.ts"
-import { fitted } from "./Columns.ts"
+import { columnsOf, fitted } from "./Columns.ts"
 import { block, count, duration, inline, size } from "./Printable.ts"
 import { readableLine } from "./Readable.ts"
 import { answerText, argumentsText, restartText, stopText } from "./RunView.ts"
@@ -23,6 +23,9 @@ export interface ChatViewOptions {
 
 /** Units of a result that are looked at for its line. */
 const mostLooked = 4_000
+
+/** What a model writes, as it comes. */
+const written: ReadonlySet<AgentEvent["_tag"]> = new Set(["Generated", "Reasoning", "Text", "Retracted"])
 
 /** A message that took longer says how long, and how much was written. */
 const longMillis = 2_000
@@ -43,6 +46,8 @@ export class ChatView {
   readonly #running = new Map<string, string>()
   readonly #shown = new Set<string>()
   #lastCall: string | undefined
+  /** Somebody has stopped this message. */
+  #stopping = false
 
   constructor(screen: Screen, { directions, quiet }: ChatViewOptions) {
     this.#screen = screen
@@ -74,7 +79,15 @@ export class ChatView {
         : Effect.andThen(Effect.yieldNow, this.caughtUp(callId, patience - 1))
     )
 
+  /** Somebody stops this message, and that was said below what is there of its answer: nothing more of it is shown. */
+  readonly stopping = (): void => {
+    this.#stopping = true
+    if (this.#inText) this.#wrap.cut()
+    this.#inText = false
+  }
+
   readonly event = (event: AgentEvent): void => {
+    if (this.#stopping && written.has(event._tag)) return
     switch (event._tag) {
       case "StateEntered":
         if (event.state === "Generating") this.#startTurn()
@@ -116,7 +129,10 @@ export class ChatView {
     // The next message is another run, whose calls have the same names.
     this.#shown.clear()
     this.#takenBack = false
-    if (stop._tag === "Completed" && !this.#said) this.#text(stop.text)
+    const late = this.#stopping && stop._tag === "Completed"
+    this.#stopping = false
+    if (late) this.#remark("(too late: the answer was whole, and stands; /undo takes it back)")
+    else if (stop._tag === "Completed" && !this.#said) this.#text(stop.text)
     this.#endText()
     this.#rest()
     if (stop._tag === "NeedsInput") {
@@ -127,7 +143,9 @@ export class ChatView {
       this.#screen.line(colour(wrapped(block(stopText(stop)), this.#screen.columns)))
     }
     if (stop._tag === "Cancelled") this.#note(paint.dim("the message stands; /undo takes it back"))
-    else if (stop._tag === "ContextExhausted") this.#note(paint.dim("/undo makes room, /new begins anew"))
+    else if (stop._tag === "Escalated" && stop.key !== undefined) {
+      this.#remark(`nobody knows whether it happened: npx writ ledger show ${stop.key.slice(0, 12)}`)
+    } else if (stop._tag === "ContextExhausted") this.#note(paint.dim("/undo makes room, /new begins anew"))
     else if (millis.total >= longMillis) {
       this.#note(paint.dim(`(${count(usage.outputTokens, "token")}, ${duration(millis.total)})`))
     }
@@ -229,7 +247,11 @@ export class ChatView {
         break
       case "ArtifactWritten": {
         const { bytes, name, path } = event.artifact
-        one(paint.green("+"), `${size(bytes)}:`, path === undefined ? name : shown(path))
+        const where = readableLine(path === undefined ? name : shown(path))
+        const line = `${paint.green("+")} ${size(bytes)}:`
+        // A path that is cut is none.
+        const beside = columnsOf(where) <= columns - 5 - size(bytes).length
+        this.#note(beside ? `${line} ${where}` : `${line}\n    ${where}`)
         break
       }
     }

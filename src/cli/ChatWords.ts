@@ -10,6 +10,7 @@ import { count, duration, inline } from "./Printable.ts"
 import { readableLine } from "./Readable.ts"
 import { argumentsText, stopText } from "./RunView.ts"
 import type { Screen } from "./Screen.ts"
+import { wrapped } from "./WordWrap.ts"
 
 const words = {
   help: "this list",
@@ -31,6 +32,9 @@ export type Read =
   | { readonly _tag: "Exit" }
   | { readonly _tag: "Unknown"; readonly word: string }
 
+/** A line that ends with a backslash, but not with two: the message goes on in the next one. */
+export const goesOn = (line: string): boolean => /(?<!\\)\\$/.test(line)
+
 /** A word is for the program if it stands alone. A message that would be one is written with two slashes. */
 export const read = (line: string): Read => {
   const word = /^\/([A-Za-z]+)$/.exec(line.trim())?.[1]?.toLowerCase()
@@ -42,18 +46,28 @@ export const read = (line: string): Read => {
 
 type Look = Pick<Screen, "columns" | "paint">
 
-const row = (name: string, text: string, { columns, paint }: Look): string =>
-  `  ${paint.cyan(name.padEnd(7))} ${fitted(text, columns - 10)}`
+/** A name and what is said of it, which goes on below itself. */
+const row = (name: string, text: string, { columns, paint }: Look): ReadonlyArray<string> =>
+  wrapped(text, columns - 10)
+    .split("\n")
+    .map((line, at) => `  ${at === 0 ? paint.cyan(name.padEnd(7)) : " ".repeat(7)} ${line}`)
 
 export const helpLines = (look: Look): ReadonlyArray<string> => [
-  ...Object.entries(words).map(([word, text]) => row(`/${word}`, text, look)),
+  ...Object.entries(words).flatMap(([word, text]) => row(`/${word}`, text, look)),
   "",
-  row("\\", "at the end of a line: the message goes on", look),
-  row("Ctrl-C", "stops the model; where nothing runs, leaves", look)
+  ...row("\\", "at the end of a line: the message goes on", look),
+  ...row("Ctrl-C", "stops the model; twice at an empty prompt, leaves", look)
 ]
 
-/** Too narrow for a description is less than this. */
-const leastColumns = 16
+/** A description that would be narrower than this has lines of its own. */
+const leastColumns = 30
+
+/** Lines of a description that are shown. What a server says of its tools may be a page. */
+const mostLines = 3
+
+/** A description behind a margin, wrapped at words. */
+const described = (about: string, columns: number): ReadonlyArray<string> =>
+  wrapped(fitted(about, mostLines * columns - columns / 2), columns).split("\n")
 
 export const toolLines = (registry: Registry, { columns, paint }: Look): ReadonlyArray<string> => {
   if (registry.tools.length === 0) return ["  The model has no tools."]
@@ -64,23 +78,28 @@ export const toolLines = (registry: Registry, { columns, paint }: Look): Readonl
   }))
   const width = Math.max(...named.map(({ name }) => name.length))
   const riskWidth = Math.max(...named.map(({ risk }) => risk.length))
-  return named.map(({ about, name, risk }) => {
-    const left = columns - width - riskWidth - 6
-    const shown = `  ${name.padEnd(width)}  ${(risk === "external" ? paint.yellow : paint.dim)(risk.padEnd(riskWidth))}`
-    return left < leastColumns ? shown.trimEnd() : `${shown}  ${fitted(about, left)}`
+  const indented = width + riskWidth + 6
+  const beside = columns - indented >= leastColumns
+  return named.flatMap(({ about, name, risk }) => {
+    const painted = (text: string) => (risk === "external" ? paint.yellow : paint.dim)(text)
+    const shown = `  ${name.padEnd(width)}  ${painted(beside ? risk.padEnd(riskWidth) : risk)}`
+    const margin = beside ? indented : 4
+    const [first = "", ...rest] = described(about, columns - margin).map((line) => `${" ".repeat(margin)}${line}`)
+    return beside ? [`${shown}  ${first.slice(margin)}`, ...rest] : [shown, first, ...rest]
   })
 }
 
 /** What a run took, in a line. */
-export const spentText = ({ millis, toolCalls, turns, usage }: Outcome): string =>
+const spentText = ({ millis, toolCalls, turns, usage }: Outcome): string =>
   `${count(turns, "turn")}, ${count(toolCalls, "call")}, ${count(usage.outputTokens, "token")}, ${duration(millis.total)}`
 
-export const traceLines = (last: Outcome | undefined, { paint }: Look): ReadonlyArray<string> => {
+/** A path and a command stay whole, whatever the width: the terminal wraps what is to be copied. */
+export const traceLines = (last: Outcome | undefined, { columns, paint }: Look): ReadonlyArray<string> => {
   if (last === undefined) return ["  Nothing was said yet."]
   if (last.tracePath === undefined) return ["  The last message has no record."]
   const path = RunDirectory.shown(last.tracePath)
   return [
-    `  ${inline(stopText(last.stop))}: ${spentText(last)}`,
+    ...wrapped(`  ${inline(stopText(last.stop))}: ${spentText(last)}`, columns).split("\n"),
     `  ${inline(path)}`,
     `  ${paint.bold(`npx writ trace inspect ${quoted(last.runId)}`)}`
   ]

@@ -84,7 +84,7 @@ const run = Command.make(
     },
     {
       command: 'writ run --tools lookup --fixture "price=12,50 EUR" "What is the price?"',
-      description: "A fact of your own"
+      description: "A fact of your own, for a real model"
     },
     { command: "writ run --resume 20261130-065239-d4257f", description: "Continue a run that was stopped" },
     { command: "writ run runs/*/*.yaml --parallel 4", description: "Fill the blank turns of conversation files" }

@@ -12,6 +12,8 @@ export type Continuing =
   | { readonly _tag: "Command"; readonly command: string; readonly others: ReadonlyArray<string> }
   /** It could be continued, were it not for something that can be done better next time. */
   | { readonly _tag: "Hint"; readonly text: string }
+  /** Nobody here knows what an effect came to: a person looks, and says what they found. */
+  | { readonly _tag: "Settle"; readonly commands: ReadonlyArray<string> }
 
 /** A word as a shell takes it. */
 export const quoted = (word: string): string =>
@@ -76,6 +78,24 @@ export const commandOf = (
   rest: ReadonlyArray<string>
 ): string => ["npx", "writ", ...command, nameOf(runId, directory), ...rest].map(quoted).join(" ")
 
+/** As much of a key as `writ ledger list` shows. */
+const keyLength = 12
+
+/** What is left to do about an effect of unknown outcome; a ledger in memory is gone. */
+const settling = (key: string, { ledger }: Settings, again: ReadonlyArray<string>): Continuing => {
+  if (ledger === "memory") return { _tag: "Nothing" }
+  const at = again.indexOf("--ledger")
+  const where = at < 0 ? [] : again.slice(at, at + 2)
+  const command = (...words: ReadonlyArray<string>) =>
+    ["npx", "writ", "ledger", ...words, ...where].map(quoted).join(" ")
+  const short = key.slice(0, keyLength)
+  const found = ["--happened", "--did-not-happen", "--failed"]
+  return {
+    _tag: "Settle",
+    commands: [command("show", short), ...found.map((what) => command("resolve", short, what, "--reason", "…"))]
+  }
+}
+
 export const continuing = (
   outcome: Outcome,
   settings: Settings,
@@ -85,6 +105,7 @@ export const continuing = (
   const { stop } = outcome
   // What the model was told of its calls is not what happened: there is nothing to go on with.
   if (settings.dryRun) return { _tag: "Nothing" }
+  if (stop._tag === "Escalated" && stop.key !== undefined) return settling(stop.key, settings, again)
   const extra = more(outcome, settings)
   if (extra === undefined) return { _tag: "Nothing" }
   if (!settings.traceContent) {

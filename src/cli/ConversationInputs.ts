@@ -8,7 +8,9 @@ import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
 import type { RawSettings, Resolved } from "../effects/Settings.ts"
 import { type UsageError, usage } from "./Ending.ts"
+import * as EngineSettings from "./EngineSettings.ts"
 import type { Showing } from "./Execute.ts"
+import { checkLedgerPlace } from "./LedgerPlace.ts"
 import { problemAt } from "./Places.ts"
 
 /** What the command line says of conversations that are run. */
@@ -104,6 +106,8 @@ export const checkFlags = ({ origins, settings }: Resolved, replay: boolean): Ef
     return usage("--dry-run: a conversation holds what happened; play it with a script instead (--script)")
   }
   if (origins.model === "flag" && origins.script === "flag") return usage("give --model or --script, not both")
-  // A replay writes nothing.
-  return replay ? Effect.void : checkUnruled(settings)
+  // A replay opens nothing and writes nothing.
+  if (replay) return Effect.void
+  const engine = settings.script === undefined ? EngineSettings.check(settings) : Effect.void
+  return Effect.andThen(checkUnruled(settings), Effect.andThen(checkLedgerPlace(settings), engine))
 }

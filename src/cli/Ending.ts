@@ -61,6 +61,10 @@ export const reported = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect
     return words === undefined ? Effect.void : Console.error(`writ: ${block(words)}`)
   })
 
+/** What stands in place of a command's own document. */
+export const errorDocument = (code: number, message: string): string =>
+  jsonText({ error: { exit_code: code, message } }, 0)
+
 /** With `--json`, a command that fails before it has a document says so in one. */
 export const inJson =
   (json: boolean) =>
@@ -69,6 +73,6 @@ export const inJson =
       ? Effect.tapCause(effect, (cause) => {
           const message = Cause.hasInterruptsOnly(cause) ? "stopped from outside" : wordsOf(cause)
           if (message === undefined) return Effect.void
-          return Console.log(jsonText({ error: { exit_code: codeOf(Exit.failCause(cause)), message } }, 0))
+          return Console.log(errorDocument(codeOf(Exit.failCause(cause)), message))
         })
       : effect

@@ -29,7 +29,7 @@ import type { Scripted } from "../engine/ScriptedModel.ts"
 import type { Registry } from "../tools/Registry.ts"
 import type { ToolSettings } from "../tools/ToolContext.ts"
 import type { WebSettings } from "../tools/web/WebSettings.ts"
-import { approverFor, fromRecord } from "./Approvers.ts"
+import { type Asking, approverFor, askingAt, fromRecord } from "./Approvers.ts"
 import { type Continuing, continuing } from "./Continuing.ts"
 import { DryRun, type Would, wouldDocument, wouldLines } from "./DryRun.ts"
 import { endWith, usage } from "./Ending.ts"
@@ -40,6 +40,7 @@ import { type Found, knownCalls, openEffects } from "./Resuming.ts"
 import { RunView, stopText } from "./RunView.ts"
 import * as Screen from "./Screen.ts"
 import { onStop } from "./StopRequests.ts"
+import { WordWrap } from "./WordWrap.ts"
 
 /** How a run is shown. */
 export interface Showing {
@@ -194,8 +195,7 @@ const checkLedger = Effect.fnUntraced(function* ({ past, settings }: Job) {
 })
 
 /** Decisions about a run that goes on are in its directory; they count before whoever else decides. */
-const approverOf = ({ directory, past, settings }: Job, screen: Screen.Screen, view: RunView | undefined) => {
-  const asking = view === undefined ? undefined : { screen, caughtUp: (callId: string) => view.caughtUp(callId) }
+const approverOf = ({ directory, past, settings }: Job, asking: Asking | undefined) => {
   const approver = approverFor(settings.approve, asking)
   return past === undefined ? approver : fromRecord(directory.directory, approver)
 }
@@ -315,7 +315,7 @@ const close = Effect.fnUntraced(function* (
     yield* Console.log(jsonText(Report.document(outcome, about)))
   } else if (view !== undefined) {
     view.closing(outcome, transcriptPath, how, would === undefined ? [] : wouldLines(would, screen))
-  } else yield* quietly(outcome, how)
+  } else yield* quietly(outcome, how, screen)
   const left = job.engine._tag === "Script" ? job.engine.scripted.left() : 0
   // A run that can go on may still want them.
   if (left > 0 && how._tag !== "Command") yield* Console.error(`writ: ${count(left, "turn")} of the script not played`)
@@ -327,10 +327,11 @@ export const execute = (job: Job) =>
     Effect.gen(function* () {
       const screen = yield* Screen.make(job.showing.color)
       const view = yield* open(job, screen)
+      const asking = view === undefined ? undefined : yield* askingAt(screen, view.caughtUp)
       const whole = yield* Effect.scope
       const dry = job.settings.dryRun ? new DryRun() : undefined
       const outcome = yield* watched(job, view, dry, yield* Clock.currentTimeMillis, whole).pipe(
-        Effect.provideService(Approval, approverOf(job, screen, view)),
+        Effect.provideService(Approval, approverOf(job, asking)),
         Effect.provide(yield* layerOf(job, view))
       )
       yield* close(job, outcome, yield* heldBack(job, dry), view, screen)
@@ -341,14 +342,25 @@ export const execute = (job: Job) =>
 
 /** A run that waits for somebody says what they have to do, whatever else is left out. */
 const nextOf = (how: Continuing): string =>
-  how._tag === "Command" ? `; ${how.command}` : how._tag === "Hint" ? `; it was ${how.text}` : ""
+  how._tag === "Command"
+    ? `; ${how.command}`
+    : how._tag === "Settle"
+      ? `; ${how.commands[0]}`
+      : how._tag === "Hint"
+        ? `; it was ${how.text}`
+        : ""
 
-/** The answer alone, as it is unless a person would see it; anything else that happened goes to standard error. */
-const quietly = (outcome: Outcome, how: Continuing): Effect.Effect<void> => {
+/** The answer alone, as it is unless a person sees it; anything else that happened goes to standard error. */
+const quietly = (outcome: Outcome, how: Continuing, screen: Screen.Screen): Effect.Effect<void> => {
   const answer = outcome.text ?? (outcome.stop._tag === "NeedsInput" ? outcome.stop.question : undefined)
   if (answer === undefined) {
-    const next = outcome.stop._tag === "AwaitingApproval" ? nextOf(how) : ""
+    const next = outcome.stop._tag === "AwaitingApproval" || how._tag === "Settle" ? nextOf(how) : ""
     return Console.error(`writ: ${block(stopText(outcome.stop))}${next}`)
   }
-  return Console.log(process.stdout.isTTY ? block(answer) : answer)
+  if (!screen.terminal) return Console.log(answer)
+  return Effect.sync(() => {
+    const wrap = new WordWrap({ write: screen.write, columns: () => screen.columns, directions: screen.directions })
+    wrap.push(answer)
+    wrap.end()
+  })
 }

@@ -1,4 +1,5 @@
 /** The ledger that a command looks into, and the effect that somebody means. Never makes a ledger that is not there. */
+import { dirname, resolve } from "node:path"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -56,6 +57,22 @@ export const withLedger = <A, E, R>(
     )
     return yield* use({ ledger: Context.get(services, EffectLedger), place })
   }).pipe(Effect.scoped)
+
+/** A ledger that runs make: `.writ` is made for it, no other directory is. */
+export const checkLedgerPlace = ({
+  ledger
+}: {
+  readonly ledger?: string | undefined
+}): Effect.Effect<void, UsageError> => {
+  if (ledger === undefined || ledger === "memory" || isAddress(ledger)) return Effect.void
+  const directory = dirname(resolve(ledger))
+  const problem = directory === resolve(RunDirectory.home) ? undefined : problemAt(directory, "Directory")
+  return problem === undefined
+    ? Effect.void
+    : usage(
+        `--ledger ${ledger}: the ledger is kept in ${directory}, and ${problem}; make it first, or name another file`
+      )
+}
 
 /** Characters of a key that tell these apart: 12, or more where that is not enough. */
 export const shortLength = (keys: ReadonlyArray<string>): number => {

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as ModelStore from "../actors/ModelStore.ts"
 import type { Settings } from "../effects/SettingFields.ts"
 import { tinyModel } from "../effects/Wiring.ts"
-import { isUri } from "../engine/RemoteFile.ts"
+import { isUri, shownUri, uriProblem } from "../engine/RemoteFile.ts"
 import { nearest } from "../tools/Nearest.ts"
 import { type UsageError, usage } from "./Ending.ts"
 import { problemAt } from "./Places.ts"
@@ -39,27 +39,32 @@ const plain = (model: string, directory: string): NamedModel | undefined => {
   return stored === undefined ? undefined : { _tag: "File", path: stored.path }
 }
 
-const unknown = (model: string, directory: string): Effect.Effect<never, UsageError> => {
-  const named = ModelStore.list(directory).map(({ name }) => name)
-  const near = isPath(model) ? undefined : nearest(model, [...named, ...Object.keys(ModelStore.aliases(directory))])
+const unknown = (model: string, directory: string, by: string): Effect.Effect<never, UsageError> => {
+  const names = ModelStore.list(directory).map(({ name }) => name)
+  const near = isPath(model) ? undefined : nearest(model, [...names, ...Object.keys(ModelStore.aliases(directory))])
   const hint = near === undefined ? "" : ` Did you mean ${near}?`
   return usage(
-    `--model ${model}: ${problemAt(model, "File")}.${hint} Pass a GGUF file, a name from writ models list, or hf:USER/REPO:QUANT to download one.`
+    `${by}${model}: ${problemAt(model, "File")}.${hint} Pass a GGUF file, a name from writ models list, or hf:USER/REPO:QUANT to download one.`
   )
 }
 
-/** What a name means. An alias is looked up first, unless the text is a path: what lies in a directory does not change it. */
-export const named = (model: string, directory: string): Effect.Effect<NamedModel, UsageError> =>
+/**
+ * What a name means. An alias is looked up first, unless the text is a path: what lies in a directory does not change it.
+ * `by`: what stands before the name in messages.
+ */
+export const named = (model: string, directory: string, by = "--model "): Effect.Effect<NamedModel, UsageError> =>
   Effect.suspend(() => {
+    const malformed = isUri(model) ? uriProblem(model) : undefined
+    if (malformed !== undefined) return usage(`${by}${shownUri(model)}: ${malformed}`)
     const given = isPath(model) ? undefined : ModelStore.aliases(directory)[model]
     if (given === undefined) {
       const found = plain(model, directory)
-      return found === undefined ? unknown(model, directory) : Effect.succeed(found)
+      return found === undefined ? unknown(model, directory, by) : Effect.succeed(found)
     }
     const found = plain(given, directory)
     return found === undefined
       ? usage(
-          `--model ${model}: that stands for ${given}, which is not there any more. Name another with writ models alias ${model} TARGET.`
+          `${by}${model}: that stands for ${given}, which is not there any more. Name another with writ models alias ${model} TARGET.`
         )
       : Effect.succeed(found)
   })

@@ -6,6 +6,7 @@ import type { Raw } from "../effects/SettingForms.ts"
 import { load, type RawSettings } from "../effects/Settings.ts"
 import * as Families from "../engine/codecs/Families.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
+import { shownUri } from "../engine/RemoteFile.ts"
 import { cut } from "./Printable.ts"
 
 /** What all commands about models are told. */
@@ -21,6 +22,10 @@ export const settingsIn = ({ modelsDir }: ModelsFlags): RawSettings => (modelsDi
 /** The directory of models, from flags, environment and file. */
 export const directoryOf = (flags: ModelsFlags) =>
   Effect.map(load(settingsIn(flags)), ({ settings }) => settings.modelsDir)
+
+/** The names that were given, with what each stands for as far as that is shown: an address may hold a key. */
+export const shownAliases = (aliases: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(aliases).map(([name, target]) => [name, shownUri(target)]))
 
 export interface ModelRow {
   readonly name: string

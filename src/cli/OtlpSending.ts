@@ -74,8 +74,15 @@ const rejectedIn = (text: string): string | undefined => {
   }
 }
 
+/** What lies at the bottom of a failure: a refused connection, a name that nobody knows. */
+const bottomOf = (cause: unknown): string | undefined => {
+  if (!(cause instanceof Error)) return undefined
+  const { code } = cause as { readonly code?: unknown }
+  return bottomOf(cause.cause) ?? (typeof code === "string" ? code : cause.message || undefined)
+}
+
 const complaint = ({ failure, status, text = "" }: Heard): string | undefined => {
-  if (failure !== undefined) return `cannot be reached: ${failure.reason._tag}`
+  if (failure !== undefined) return `cannot be reached: ${bottomOf(failure.reason.cause) ?? failure.reason._tag}`
   if (status === undefined) return `did not answer in ${timeout}`
   if (status < 200 || status > 299) return `answered ${status}`
   const rejected = rejectedIn(text)

@@ -11,6 +11,7 @@ import * as Wiring from "../effects/Wiring.ts"
 import type { EngineError } from "../engine/EngineError.ts"
 import { registry } from "../tools/builtin/index.ts"
 import type { RegistrationError, Registry } from "../tools/Registry.ts"
+import { explained } from "./EngineSettings.ts"
 
 export interface Provided {
   /** Every tool that `--tools` can name. */
@@ -20,5 +21,5 @@ export interface Provided {
 }
 
 export const Provisions = Context.Reference<Provided>("effect-writ/cli/Provisions", {
-  defaultValue: () => ({ tools: registry, services: Wiring.layer })
+  defaultValue: () => ({ tools: registry, services: (options) => explained(Wiring.layer(options), options.gpu) })
 })

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { everything } from "../effects/Authority.ts"
 import { fold, type Past } from "../effects/Past.ts"
-import { plan, ResumeError, rulesUnsaid } from "../effects/Resume.ts"
+import { answerProblem, plan, ResumeError, rulesUnsaid } from "../effects/Resume.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
 import type { Raw } from "../effects/SettingForms.ts"
@@ -190,6 +190,28 @@ export const modelOf = (found: Found): RecordedModel => {
   }
 }
 
+/** What the run's tools came from has to be named again, where it was neither this program nor this machine's settings. */
+export const checkTools = (
+  found: Found,
+  own: Registry,
+  { mcp, toolsDir }: Pick<Settings, "mcp" | "toolsDir">
+): Effect.Effect<void, UsageError> => {
+  const { tools } = newest(found, "provenance")
+  const names = Array.isArray(tools) ? tools.map((tool) => String((tool as Data)["name"])) : []
+  const missing = names.filter((name) => own.get(name) === undefined)
+  const [remote, local] = [
+    missing.filter((name) => name.includes("__")),
+    missing.filter((name) => !name.includes("__"))
+  ]
+  if (local.length > 0 && toolsDir === undefined) {
+    return usage(`the run had tools of a directory: add --tools-dir DIR (${local.join(", ")})`)
+  }
+  if (remote.length > 0 && mcp.length === 0) {
+    return usage(`the run had tools of an MCP server: add --mcp NAME=ADDRESS (${remote.join(", ")})`)
+  }
+  return Effect.void
+}
+
 /** What is in the context has been written in one family's syntax and under one system text: both stay. */
 export const checkFixed = (found: Found, flags: RawSettings): Effect.Effect<void, UsageError> => {
   const provenance = newest(found, "provenance")
@@ -227,9 +249,6 @@ const questionOf = ({ traces }: Found): string | undefined => {
   return last?.event_type === "run_needs_input" ? String(last.data["question"]) : undefined
 }
 
-const asked = ({ traces }: Found): boolean =>
-  traces.some((records) => records.some(({ event_type }) => event_type === "run_needs_input"))
-
 /** What the run had come to; refuses what cannot be continued. */
 export const pastOf = Effect.fnUntraced(function* (found: Found, registry: Registry, answer: string | undefined) {
   const past = yield* plan(found.traces, registry)
@@ -237,10 +256,12 @@ export const pastOf = Effect.fnUntraced(function* (found: Found, registry: Regis
   if (answer === undefined && question !== undefined) {
     return yield* usage(`the run stopped to ask: ${question}\nGive the answer with --answer TEXT`)
   }
-  const waits = past.openTurn !== undefined || past.questioned === true
-  if (answer !== undefined && !(waits && asked(found))) {
-    return yield* usage("--answer: the run has not asked anything that is still open")
-  }
+  const problem = answerProblem(
+    { traces: found.traces, tools: registry, ...(answer === undefined ? {} : { answer }) },
+    past
+  )
+  if (problem !== undefined) return yield* usage(`--answer: ${problem}`)
+  if (answer?.trim() === "") return yield* usage("--answer: the answer is empty")
   return past
 })
 

@@ -13,6 +13,7 @@ import type { Answer } from "../tools/ToolCall.ts"
 import { type Continuing, quoted } from "./Continuing.ts"
 import { block, count, cut, duration, inline, size } from "./Printable.ts"
 import type { Screen } from "./Screen.ts"
+import { WordWrap, wrapped } from "./WordWrap.ts"
 
 export interface RunHeader {
   readonly model: string
@@ -62,7 +63,7 @@ export const stopText = (stop: Stop): string => {
     case "Limit":
       return `stopped at the limit of ${stop.kind.replaceAll("_", " ")}`
     case "ContextExhausted":
-      return `the context is full: ${stop.detail}`
+      return `the context is full: ${stop.detail.replace(/larger context\.$/, "larger context (--context TOKENS).")}`
     case "LoopDetected":
       return `stopped in a loop: ${stop.detail}`
     case "Escalated":
@@ -82,11 +83,20 @@ type Noted = Extract<
   }
 >
 
+const lookFirst = "Nobody here knows whether it happened. Look where it would be seen, then say what you found:"
+
+/** What a model's text is indented by. */
+const margin = "  "
+
 /** Prints one run to a screen. */
 export class RunView {
   readonly #screen: Screen
+  /** Wraps at words what a person reads. Other programs get the text as it is. */
+  readonly #wrap: WordWrap
   /** A turn's text is open: the cursor is inside a line of it. */
   #inText: "Text" | "Reasoning" | undefined
+  /** A line of wrapped text has its margin. */
+  #begun = false
   #loadMillis = 0
   /** What is going on, for how long, and in which words. */
   #work: { readonly kind: string; readonly text: string; readonly since: number } | undefined
@@ -102,6 +112,8 @@ export class RunView {
 
   constructor(screen: Screen) {
     this.#screen = screen
+    const columns = () => screen.columns - margin.length
+    this.#wrap = new WordWrap({ write: this.#put, columns, directions: screen.directions })
   }
 
   readonly header = (header: RunHeader): void => {
@@ -160,7 +172,7 @@ export class RunView {
       case "Finished":
         break
       case "Routed":
-        if (event.by === "chat") this.#note("(this is a task: it goes on with the tools)")
+        this.#routed(event)
         break
       case "StateEntered":
         if (event.state === "Generating") this.#startTurn(event.turn)
@@ -280,25 +292,64 @@ export class RunView {
     this.#rest()
   }
 
+  /** What the caller has said needs no line. */
+  #routed({ by, route }: Extract<AgentEvent, { readonly _tag: "Routed" }>): void {
+    if (by === "chat") this.#note("(this is a task: it goes on with the tools)")
+    if (by !== "model") return
+    this.#note(this.#screen.paint.dim(route === "chat" ? "(taken for a chat: no tools)" : "(taken for a task)"))
+  }
+
   #text(kind: "Text" | "Reasoning", text: string): void {
-    const { paint, write } = this.#screen
-    if (this.#inText !== kind) {
-      this.#endText()
-      write("  ")
+    const { paint, terminal, write } = this.#screen
+    if (this.#inText !== kind) this.#endText()
+    if (terminal) {
       this.#inText = kind
+      this.#wrap.push(text)
+      return
     }
-    const indented = block(text).replaceAll("\n", "\n  ")
+    if (this.#inText !== kind) write(margin)
+    this.#inText = kind
+    const indented = block(text).replaceAll("\n", `\n${margin}`)
     write(kind === "Reasoning" ? paint.dim(indented) : indented)
   }
 
+  /** Wrapped text on its way to the screen. What tells the terminal a direction takes no room, and so has no margin. */
+  readonly #put = (text: string): void => {
+    const { paint, write } = this.#screen
+    const tells = text.startsWith("\u001b")
+    const lines = text.split("\n").map((line, at) => {
+      if (at > 0) this.#begun = false
+      if (line === "" || tells) return line
+      const indented = `${this.#begun ? "" : margin}${this.#inText === "Reasoning" ? paint.dim(line) : line}`
+      this.#begun = true
+      return indented
+    })
+    write(lines.join("\n"))
+  }
+
   #endText(): void {
-    if (this.#inText !== undefined) this.#screen.line()
+    if (this.#inText === undefined) return
+    if (this.#screen.terminal) this.#wrap.end()
+    else this.#screen.line()
     this.#inText = undefined
+    this.#begun = false
+  }
+
+  /** A text of the model's as a whole, behind the margin. */
+  #whole(text: string): string {
+    const { columns, terminal } = this.#screen
+    const lines = terminal ? wrapped(text, columns - margin.length) : block(text)
+    return `${margin}${lines.replaceAll("\n", `\n${margin}`)}`
   }
 
   #note(text: string): void {
     this.#endText()
     this.#screen.line(`  ${text}`)
+  }
+
+  /** Ours, wrapped at words where a person reads it. */
+  #sentence(text: string): string {
+    return this.#screen.terminal ? wrapped(inline(text), this.#screen.columns) : inline(text)
   }
 
   /** The closing lines, after those of the caller: how it stopped, what it took, where everything is. */
@@ -316,14 +367,18 @@ export class RunView {
     line()
     for (const text of before) line(text)
     if (before.length > 0) line()
-    if (stop._tag === "NeedsInput") line(`  ${paint.bold(block(stop.question).replaceAll("\n", "\n  "))}\n`)
+    if (stop._tag === "NeedsInput") line(`${paint.bold(this.#whole(stop.question))}\n`)
     if (stop._tag === "Limit" && stop.partialText !== undefined)
       line(`  ${paint.dim("(partial, cut at the token limit)")}\n`)
     const waits = stop._tag === "NeedsInput" || stop._tag === "AwaitingApproval"
     const rate = rateOf(this.#generated.tokens, this.#generated.millis)
     const colour = stop._tag === "Completed" ? paint.green : waits ? paint.cyan : paint.red
     const spent = `${duration(millis.total)}: model ${duration(millis.model)}, tools ${duration(millis.tools)}, orchestration ${duration(millis.orchestration)}`
-    line(`${colour(inline(stopText(stop)))} in ${spent}`)
+    if (stop._tag === "Completed") line(`${colour("done")} in ${spent}`)
+    else {
+      line(colour(this.#sentence(stopText(stop))))
+      line(`it took ${spent}`)
+    }
     line(
       paint.dim(
         `${count(turns, "turn")}, ${count(toolCalls, "call")}, ${count(usage.outputTokens, "token")} generated${rate === "" ? "" : ` at ${rate}`}; loading took ${duration(this.#loadMillis)}`
@@ -339,7 +394,9 @@ export class RunView {
     if (tracePath === undefined) return
     field("trace", inline(shown(tracePath)))
     if (continuing._tag === "Hint") line((waits ? paint.yellow : paint.dim)(continuing.text))
+    if (continuing._tag === "Settle") line(paint.yellow(this.#sentence(lookFirst)))
     const commands = [
+      ...(continuing._tag === "Settle" ? continuing.commands : []),
       ...(continuing._tag === "Command" ? [continuing.command, ...continuing.others] : []),
       `npx writ trace inspect ${quoted(shown(tracePath))}`
     ]

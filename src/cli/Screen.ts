@@ -5,6 +5,7 @@
  */
 
 import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Effect from "effect/Effect"
@@ -21,6 +22,10 @@ export interface Paint {
 
 export interface Screen {
   readonly paint: Paint
+  /** Somebody looks at it. Elsewhere text is written as it is, for other programs. */
+  readonly terminal: boolean
+  /** The terminal is told which way paragraphs read. */
+  readonly directions: boolean
   /** Characters of a line, now: a window may be resized. Wide where output goes to a file. */
   readonly columns: number
   readonly write: (text: string) => void
@@ -52,9 +57,12 @@ const paintWith = (on: boolean): Paint => {
   return { bold: wrap(1), dim: wrap(2), red: wrap(31), green: wrap(32), cyan: wrap(36), yellow: wrap(33) }
 }
 
+const termOf = Effect.orElseSucceed(Config.String("TERM"), () => "")
+
 /** @param color on or off for sure; undefined: on a terminal unless NO_COLOR is set */
 export const make = (color: boolean | undefined): Effect.Effect<Screen> =>
-  Effect.map(Effect.all([TerminalCapabilities, Output, Clock.Clock]), ([{ canAnimate, canColor }, out, clock]) => {
+  Effect.map(Effect.all([TerminalCapabilities, Output, Clock.Clock, termOf]), ([capabilities, out, clock, term]) => {
+    const { canAnimate, canColor } = capabilities
     const paint = paintWith(color ?? canColor)
     const width = () => (out.isTTY ? out.columns || 80 : 1000)
     const columns = () => Math.max(leastColumns, width())
@@ -80,6 +88,9 @@ export const make = (color: boolean | undefined): Effect.Effect<Screen> =>
     }
     return {
       paint,
+      terminal: out.isTTY === true,
+      // The console of a kernel prints a part of what it does not understand.
+      directions: out.isTTY === true && term !== "linux",
       get columns() {
         return columns()
       },

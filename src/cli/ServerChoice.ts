@@ -8,7 +8,8 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { variable } from "../actors/McpServer.ts"
-import type { Settings } from "../effects/SettingFields.ts"
+import { flagOf, type Settings } from "../effects/SettingFields.ts"
+import type { Resolved } from "../effects/Settings.ts"
 import * as Wiring from "../effects/Wiring.ts"
 import * as Families from "../engine/codecs/Families.ts"
 import { openAiChat, speaksChat } from "../engine/codecs/OpenAiChat.ts"
@@ -46,12 +47,18 @@ const keyOf = Effect.fnUntraced(function* (
     : yield* usage(`${name ?? keyVariable}: it holds no key: a header cannot hold it`)
 })
 
-/** What can be said of the flags before anybody is asked. */
-export const check = Effect.fnUntraced(function* (words: Words): Effect.fn.Return<void, UsageError> {
-  const { allowPlainHttp, apiKeyEnv, engineApi, engineUrl } = words
+/**
+ * What can be said of the settings before anybody is asked. Without a server, how one would be talked to is of no account,
+ * unless this very command line says it.
+ */
+export const check = Effect.fnUntraced(function* ({
+  origins,
+  settings: words
+}: Pick<Resolved, "origins"> & { readonly settings: Words }): Effect.fn.Return<void, UsageError> {
+  const { allowPlainHttp, apiKeyEnv, engineUrl } = words
   if (engineUrl === undefined) {
-    const stray = apiKeyEnv !== undefined ? "--api-key-env" : engineApi !== "auto" ? "--engine-api" : undefined
-    return stray === undefined ? undefined : yield* usage(`${stray}: it goes with --engine-url`)
+    const stray = (["apiKeyEnv", "engineApi"] as const).find((name) => origins[name] === "flag")
+    return stray === undefined ? undefined : yield* usage(`--${flagOf(stray)}: it goes with --engine-url`)
   }
   if (words.script !== undefined) return yield* usage("give --engine-url or --script, not both")
   const { confidential, shown } = Result.getOrThrow(parseAddress(engineUrl))
@@ -79,7 +86,7 @@ const codecOf = (identity: ModelIdentity, wanted: string | undefined): Effect.Ef
   })
   return Result.isSuccess(chosen)
     ? Effect.succeed(chosen.success.codec.id)
-    : usage(`--engine-url: ${chosen.failure.reason}`)
+    : usage(`--engine-url: ${chosen.failure.reason} Or let the server write the prompts, with --engine-api chat.`)
 }
 
 /** Asks the server what it is. The address was checked. */

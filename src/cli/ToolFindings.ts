@@ -6,15 +6,7 @@ import { argumentsOf } from "../engine/Grammar.ts"
 import { json } from "../engine/grammar/Spelling.ts"
 import { isObject, type JsonObject } from "../tools/JsonText.ts"
 import type { RegisteredTool } from "../tools/Registry.ts"
-
-export type FindingCode =
-  | "says_nothing"
-  | "self_report"
-  | "retry_never"
-  | "touches_missing"
-  | "no_postcondition"
-  | "no_description"
-  | "not_in_grammar"
+import { type FindingCode, fileRemedy } from "./FileRemedies.ts"
 
 export interface Finding {
   readonly tool: string
@@ -24,7 +16,9 @@ export interface Finding {
   readonly remedy: string
 }
 
-type Said = Omit<Finding, "tool">
+interface Said extends Omit<Finding, "tool"> {
+  readonly argument?: string
+}
 
 const silent: Said = {
   code: "says_nothing",
@@ -111,6 +105,7 @@ const descriptions = ({ spec }: RegisteredTool): ReadonlyArray<Said> => {
     ...bare.map(
       (name): Said => ({
         code: "no_description",
+        argument: name,
         what: `the model is not told what the argument ${name} is`,
         remedy: `.annotate({ description }) on ${name}, best with an example`
       })
@@ -125,6 +120,15 @@ const uncarried = ({ spec }: RegisteredTool): ReadonlyArray<Said> =>
     remedy: "say it in the description too, or use what a grammar carries: types, enum, const, bounds and lengths"
   }))
 
-/** All that is amiss with a tool. */
-export const findingsOf = (tool: RegisteredTool): ReadonlyArray<Finding> =>
-  [...contractFindings(tool), ...descriptions(tool), ...uncarried(tool)].map((said) => ({ tool: tool.name, ...said }))
+/**
+ * All that is amiss with a tool.
+ *
+ * @param isFile it is a file: what is to be done is said in the keys of that
+ */
+export const findingsOf = (tool: RegisteredTool, isFile = false): ReadonlyArray<Finding> =>
+  [...contractFindings(tool), ...descriptions(tool), ...uncarried(tool)].map(({ argument, code, remedy, what }) => ({
+    tool: tool.name,
+    code,
+    what,
+    remedy: isFile ? fileRemedy(code, argument) : remedy
+  }))

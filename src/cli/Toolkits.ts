@@ -41,14 +41,23 @@ const fromModule = Effect.fnUntraced(function* (named: string): Effect.fn.Return
 
 const refused = ({ message, tool }: RegistrationError) => usage(`the tool ${tool}: ${message}`)
 
-export const toolsOf = Effect.fnUntraced(function* ({
+/** All tools, and the names of those that are files. */
+export const bySource = Effect.fnUntraced(function* ({
   toolkit,
   toolsDir
-}: ToolFlags): Effect.fn.Return<Registry, UsageError, ChildProcessSpawner> {
+}: ToolFlags): Effect.fn.Return<
+  { readonly registry: Registry; readonly files: ReadonlySet<string> },
+  UsageError,
+  ChildProcessSpawner
+> {
   const own =
     toolkit === undefined ? yield* Effect.catch((yield* Provisions).tools, refused) : yield* fromModule(toolkit)
-  return yield* Effect.catch(withFiles(own, yield* open(toolsDir)), refused)
+  const files = yield* open(toolsDir)
+  const registry = yield* Effect.catch(withFiles(own, files), refused)
+  return { registry, files: new Set((files?.registry.tools ?? []).map(({ name }) => name)) }
 })
+
+export const toolsOf = (flags: ToolFlags) => Effect.map(bySource(flags), ({ registry }) => registry)
 
 /** One of them by name. */
 export const toolNamed = (registry: Registry, name: string): Effect.Effect<RegisteredTool, UsageError> => {

@@ -72,6 +72,15 @@ export class WordWrap {
     this.#fenced = false
   }
 
+  /** Somebody else has ended the line: what was held back is not written any more. */
+  readonly cut = (): void => {
+    this.#half = ""
+    this.#word = ""
+    this.#base = ""
+    this.#column = 0
+    this.end()
+  }
+
   #take(character: string): void {
     if (character === "\n") {
       if (this.#word.endsWith("\r")) this.#word = this.#word.slice(0, -1)

@@ -85,10 +85,11 @@ const decide = Effect.fnUntraced(function* (flags: DecideFlags, decision: Decisi
   const at = yield* waits(found, flags.call)
   const resolved = yield* load({ ...Resuming.recorded(found), ...flags.settings })
   const settings = { ...resolved.settings, workspace: resolve(resolved.settings.workspace) }
+  const own = yield* (yield* Provisions).tools
+  if (flags.resume) yield* Resuming.checkTools(found, own, settings)
   const files = yield* FileToolSource.open(settings.toolsDir)
-  const tools = yield* Effect.catch(
-    FileToolSource.withFiles(yield* (yield* Provisions).tools, files),
-    ({ message, tool }) => usage(`--tools-dir: ${tool}: ${message}`)
+  const tools = yield* Effect.catch(FileToolSource.withFiles(own, files), ({ message, tool }) =>
+    usage(`--tools-dir: ${tool}: ${message}`)
   )
   const request = yield* waitingFor(at, tools, settings)
   if (flags.resume) {

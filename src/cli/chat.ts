@@ -2,7 +2,6 @@
  * `writ chat`: messages and answers in one session of a model. At a terminal with a line editor (`ChatPerson`); elsewhere
  * each line of standard input is a message (`ChatLines`). Everything that can be checked is checked before a model is opened.
  */
-import * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Effect from "effect/Effect"
@@ -11,6 +10,7 @@ import type { RunOptions } from "../effects/Run.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import { load, type RawSettings } from "../effects/Settings.ts"
 import { none } from "../tools/Registry.ts"
+import type * as ChatInput from "./ChatInput.ts"
 import * as ChatLines from "./ChatLines.ts"
 import * as ChatPerson from "./ChatPerson.ts"
 import { ChatSession } from "./ChatSession.ts"
@@ -68,10 +68,13 @@ const header = ({ model, notice, registry }: Prepared, { columns, line, paint }:
 const tickMillis = 1_000
 
 /** With a person at a terminal. */
-const talk = Effect.fnUntraced(function* (job: Prepared, flags: ChatFlags, screen: Screen.Screen) {
-  const term = yield* Effect.orElseSucceed(Config.String("TERM"), () => "")
-  // The console of a kernel prints a part of what it does not understand.
-  const view = new ChatView(screen, { quiet: flags.quiet, directions: term !== "linux" })
+const talk = Effect.fnUntraced(function* (
+  job: Prepared,
+  flags: ChatFlags,
+  screen: Screen.Screen,
+  input: ChatInput.ChatInput
+) {
+  const view = new ChatView(screen, { quiet: flags.quiet, directions: screen.directions })
   if (!flags.quiet) header(job, screen)
   if (job.engine._tag === "File") view.starting()
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(tickMillis), Effect.sync(view.tick))))
@@ -81,7 +84,8 @@ const talk = Effect.fnUntraced(function* (job: Prepared, flags: ChatFlags, scree
     const chat = yield* ChatSession.open(sessionOptionsOf(job))
     view.loaded()
     yield* RunDirectory.prepareHome
-    yield* ChatPerson.converse({ chat, registry, screen, view, options: optionsOf(job), approve: settings.approve })
+    const options = optionsOf(job)
+    yield* ChatPerson.converse({ chat, registry, screen, input, view, options, approve: settings.approve })
   })
   yield* Effect.provide(Effect.scoped(conversation), yield* servicesOf(job, RunDirectory.standard, view.loading))
 })
@@ -105,6 +109,7 @@ export const chat = (flags: ChatFlags) =>
   Effect.gen(function* () {
     const { canPrompt } = yield* TerminalCapabilities
     const screen = yield* Screen.make(flags.color)
+    const input = canPrompt && !flags.json ? yield* ChatPerson.editor(screen) : undefined
     const job = yield* prepared(flags, screen)
-    yield* canPrompt && !flags.json ? talk(job, flags, screen) : pass(job, flags, screen)
+    yield* input === undefined ? pass(job, flags, screen) : talk(job, flags, screen, input)
   }).pipe(Effect.scoped, inJson(flags.json))

@@ -12,6 +12,7 @@ import { pick as pickTools, type Registry } from "../tools/Registry.ts"
 import type { WebSettings } from "../tools/web/WebSettings.ts"
 import { usage } from "./Ending.ts"
 import * as FileToolSource from "./FileToolSource.ts"
+import { checkLedgerPlace } from "./LedgerPlace.ts"
 import * as McpSource from "./McpSource.ts"
 import { problemAt } from "./Places.ts"
 import { Provisions } from "./Provisions.ts"
@@ -71,6 +72,7 @@ export const serve = (flags: McpServeFlags) =>
       const resolved = yield* load(flags.settings)
       const { origins, settings } = resolved
       yield* check(settings)
+      yield* checkLedgerPlace(settings)
       const { services } = yield* Provisions
       const mcp = yield* McpSource.open(settings)
       const toolEnv = yield* ToolEnvironment.granted(settings)

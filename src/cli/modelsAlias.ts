@@ -3,11 +3,11 @@ import { resolve } from "node:path"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as ModelStore from "../actors/ModelStore.ts"
-import { isUri, shownUri } from "../engine/RemoteFile.ts"
+import { shownUri } from "../engine/RemoteFile.ts"
 import { nearest } from "../tools/Nearest.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
 import { defaultName, isName, named, tinyName } from "./ModelNames.ts"
-import { directoryOf, type ModelsFlags, table } from "./ModelView.ts"
+import { directoryOf, type ModelsFlags, shownAliases, table } from "./ModelView.ts"
 import { inline, jsonText } from "./Printable.ts"
 import { paintFor } from "./Screen.ts"
 
@@ -24,8 +24,8 @@ export interface AliasFlags extends ModelsFlags {
 const kept = Effect.fnUntraced(function* (target: string, directory: string): Effect.fn.Return<string, UsageError> {
   const other = ModelStore.aliases(directory)[target]
   if (other !== undefined) return other
-  if (isUri(target)) return target
-  const found = yield* named(target, directory)
+  const found = yield* named(target, directory, "")
+  if (found._tag === "Uri") return target
   if (found._tag === "Tiny") return tinyName
   const stored = ModelStore.find(directory, target)
   if (stored !== undefined) return stored.name
@@ -42,9 +42,9 @@ const checkName = (name: string, directory: string): Effect.Effect<void, UsageEr
 }
 
 const show = Effect.fnUntraced(function* (directory: string, flags: AliasFlags) {
-  const aliases = ModelStore.aliases(directory)
+  const aliases = shownAliases(ModelStore.aliases(directory))
   if (flags.json) return yield* Console.log(jsonText({ directory, aliases }))
-  const rows = Object.entries(aliases).map(([name, target]) => [inline(name), inline(shownUri(target))])
+  const rows = Object.entries(aliases).map(([name, target]) => [inline(name), inline(target)])
   if (rows.length === 0) return yield* Console.log("no names were given; writ models alias NAME TARGET gives one")
   const paint = yield* paintFor(flags.color)
   const lines = table(["NAME", "STANDS FOR"], rows, (text, row) => (row < 0 ? paint.dim(text) : text))

@@ -10,7 +10,7 @@ import { tinyModel } from "../effects/Wiring.ts"
 import { shownUri } from "../engine/RemoteFile.ts"
 import { inJson } from "./Ending.ts"
 import { chosenBy, localPath, named, tinyName } from "./ModelNames.ts"
-import { type ModelRow, type ModelsFlags, rowOf, settingsIn, table } from "./ModelView.ts"
+import { type ModelRow, type ModelsFlags, rowOf, settingsIn, shownAliases, table } from "./ModelView.ts"
 import { inline, jsonText, size } from "./Printable.ts"
 import { type Paint, paintFor } from "./Screen.ts"
 
@@ -117,14 +117,16 @@ export const listModels = (flags: ModelsFlags) =>
     const choice = yield* Effect.result(chosenBy(settings))
     const chosen = Result.isSuccess(choice) ? (choice.success.model ?? tinyName) : null
     const rows = yield* rowsOf(modelsDir, aliases, chosen === null ? undefined : yield* placeOf(chosen, modelsDir))
+    const shown = shownAliases(aliases)
     if (flags.json) {
-      const document = { directory: modelsDir, default: chosen, models: rows.map(documentOf), aliases }
+      const standard = chosen === null ? null : shownUri(chosen)
+      const document = { directory: modelsDir, default: standard, models: rows.map(documentOf), aliases: shown }
       return yield* Console.log(jsonText(document))
     }
     const here = rows.flatMap((row) => row.aliases)
-    const elsewhere = Object.entries(aliases)
+    const elsewhere = Object.entries(shown)
       .filter(([name]) => !here.includes(name))
-      .map(([name, target]) => `${inline(name)} stands for ${inline(shownUri(target))}, which is not here`)
+      .map(([name, target]) => `${inline(name)} stands for ${inline(target)}, which is not here`)
     const said = Result.isSuccess(choice) ? why[choice.success.because] : choice.failure.message
     return yield* Console.log(human(rows, said, elsewhere, yield* paintFor(flags.color)))
   }).pipe(inJson(flags.json))

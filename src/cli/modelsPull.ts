@@ -2,7 +2,7 @@
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as RunDirectory from "../effects/RunDirectory.ts"
-import { isUri, shownUri } from "../engine/RemoteFile.ts"
+import { isUri, shownUri, uriProblem } from "../engine/RemoteFile.ts"
 import { inJson, usage } from "./Ending.ts"
 import { pulled } from "./ModelChoice.ts"
 import { isName } from "./ModelNames.ts"
@@ -24,6 +24,8 @@ const checksums = {
 
 const check = ({ name, sha256, uri }: PullFlags) => {
   if (!isUri(uri)) return usage(`${uri}: expected hf:USER/REPO:QUANT, hf:USER/REPO/FILE.gguf or https://…`)
+  const malformed = uriProblem(uri)
+  if (malformed !== undefined) return usage(`${shownUri(uri)}: ${malformed}`)
   if (name !== undefined && !isName(name)) return usage("--name: expected a name of letters, digits and . _ : + -")
   return sha256 !== undefined && !/^[0-9a-f]{64}$/i.test(sha256)
     ? usage("--sha256: expected 64 hexadecimal digits")

@@ -39,7 +39,7 @@ const modelsFor = Effect.fnUntraced(function* (
       all.map((model) => model.name)
     )
     return yield* usage(
-      `there is no model ${name} in ${directory}${near === undefined ? "" : `; did you mean ${near}?`} writ models list shows what there is`
+      `there is no model ${name} in ${directory}${near === undefined ? ": " : `; did you mean ${near}? `}writ models list shows what there is`
     )
   }
   return [...found]

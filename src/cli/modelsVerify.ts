@@ -4,6 +4,7 @@ import * as Console from "effect/Console"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { look } from "../actors/Directories.ts"
 import * as ModelStore from "../actors/ModelStore.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
 import { endWith, inJson, type UsageError, usage } from "./Ending.ts"
@@ -61,6 +62,12 @@ const verdictOf = Effect.fnUntraced(function* (
   if (model.record !== undefined) {
     const problem = differenceIn(model.record.files, files)
     return { ...about, state: problem === null ? "ok" : "bad", problem, files }
+  }
+  const recordFile = ModelStore.recordPath(model.path)
+  // Whoever damaged it may have changed the model: it is not taken for one without a record.
+  if (look(recordFile)._tag !== "Nothing") {
+    const problem = `its record ${recordFile} cannot be read: remove both and pull it again, or only the record and use --record`
+    return { ...about, state: "bad", problem, files }
   }
   if (!record) return { ...about, state: "unrecorded", problem: null, files }
   const recorded_at = DateTime.formatIso(yield* DateTime.now)

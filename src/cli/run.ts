@@ -20,12 +20,15 @@ import * as Families from "../engine/codecs/Families.ts"
 import { repeated } from "./Continuing.ts"
 import { isConversation } from "./ConversationInputs.ts"
 import { inJson, type UsageError, usage } from "./Ending.ts"
+import * as EngineSettings from "./EngineSettings.ts"
 import { type Engine, execute, type Job, newRunId, type Showing } from "./Execute.ts"
 import * as FileToolSource from "./FileToolSource.ts"
+import { checkLedgerPlace } from "./LedgerPlace.ts"
 import * as McpSource from "./McpSource.ts"
 import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
 import { chosenBy, sameFile } from "./ModelNames.ts"
 import { problemAt } from "./Places.ts"
+import { Provisions } from "./Provisions.ts"
 import * as Resuming from "./Resuming.ts"
 import * as Screen from "./Screen.ts"
 import * as ServerChoice from "./ServerChoice.ts"
@@ -98,11 +101,14 @@ export const check = Effect.fnUntraced(function* (resolved: Resolved) {
   const problem = problemWith(limitsOf(settings)) ?? gatesProblem(settings)
   if (problem !== undefined) return yield* usage(problem)
   const workspace = yield* checkWorkspace(settings.workspace)
-  yield* ServerChoice.check(settings)
+  yield* ServerChoice.check(resolved)
+  yield* checkLedgerPlace(settings)
   if (settings.engineUrl !== undefined)
     return { mcp, files, toolEnv, registry, web, settings: { ...settings, workspace } }
-  if (settings.script === undefined) yield* checkModel(settings.model, settings.modelsDir)
-  else if (origins.model === "flag" && origins.script === "flag")
+  if (settings.script === undefined) {
+    yield* checkModel(settings.model, settings.modelsDir)
+    yield* EngineSettings.check(settings)
+  } else if (origins.model === "flag" && origins.script === "flag")
     return yield* usage("give --model or --script, not both")
   return { mcp, files, toolEnv, registry, web, settings: { ...settings, workspace } }
 })
@@ -127,6 +133,7 @@ const familyOf = (codec = "qwen2.5"): string => Result.getOrThrow(Families.byId(
 /** A model in a file, the one that ships if none is named. */
 export const local = Effect.fnUntraced(function* (settings: Settings, flags: Showing, screen: Screen.Screen) {
   const { codec, path, tiny, title } = yield* choose(settings, flags.json || flags.quiet ? () => {} : screen.progress)
+  if (tiny) yield* EngineSettings.checkTiny(settings)
   const about: About = {
     engine: { _tag: "File", path },
     model: { codec, title },
@@ -210,6 +217,9 @@ const resumed = Effect.fnUntraced(function* (flags: RunFlags, named: string) {
     Effect.map((loaded) => withOwnWorkspace(loaded, found.directory))
   )
   yield* Resuming.checkPermitted(found, resolved.settings)
+  if (flags.settings.tools === undefined) {
+    yield* Resuming.checkTools(found, yield* (yield* Provisions).tools, resolved.settings)
+  }
   const checked = yield* check(resolved)
   const past = yield* Resuming.pastOf(found, checked.registry, flags.answer)
   const screen = yield* Screen.make(flags.color)
@@ -260,13 +270,25 @@ const withSuspend = (flags: RunFlags): Effect.Effect<RunFlags, UsageError> => {
     : usage(`give --suspend or --approve ${String(approve)}, not both`)
 }
 
+/** Why nothing would be kept. A kept state is content, and nothing in it is redacted. */
+const notKept = ({ engine, settings: { keepState, redact, traceContent } }: Job): string | undefined => {
+  if (!keepState) return undefined
+  if (!traceContent) return "--keep-state keeps nothing without --trace-content: what it keeps is content"
+  if (redact.length > 0) return "--keep-state keeps nothing with --redact: nothing in it would be redacted"
+  return engine._tag === "File" ? undefined : "--keep-state keeps nothing here: only a model in a file has a state"
+}
+
 /** Said before the run, when it costs nothing yet. */
-const warnOf = ({ approve, dryRun, traceContent }: Settings): Effect.Effect<void> =>
-  approve === "suspend" && !traceContent && !dryRun
-    ? Console.error(
-        "writ: without --trace-content a run that stops for an approval cannot go on after it; add it if this one should"
-      )
-    : Effect.void
+const warningsOf = (job: Job): ReadonlyArray<string> => {
+  const { approve, dryRun, traceContent } = job.settings
+  const kept = notKept(job)
+  return [
+    ...(approve === "suspend" && !traceContent && !dryRun
+      ? ["without --trace-content a run that stops for an approval cannot go on after it; add it if this one should"]
+      : []),
+    ...(kept === undefined ? [] : [kept])
+  ]
+}
 
 /** Conversation files are given like tasks. A task of that text takes `--prompt`. */
 const areConversations = ({ prompt, promptFile, resume, task }: RunFlags): boolean =>
@@ -287,6 +309,6 @@ export const run = (flags: RunFlags) =>
       return yield* usage("--parallel and --replay are for conversation files: name one, or a directory of them")
     }
     const job: Job = yield* asked.resume === undefined ? fresh(asked) : resumed(asked, asked.resume)
-    yield* warnOf(job.settings)
+    for (const warning of warningsOf(job)) yield* Console.error(`writ: ${warning}`)
     yield* execute(job)
   }).pipe(Effect.scoped, inJson(flags.json))

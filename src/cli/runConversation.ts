@@ -28,7 +28,7 @@ import * as Families from "../engine/codecs/Families.ts"
 import { Model } from "../engine/Model.ts"
 import { make } from "../engine/ScriptedModel.ts"
 import * as Registry from "../tools/Registry.ts"
-import { approverFor } from "./Approvers.ts"
+import { approverFor, askingAt } from "./Approvers.ts"
 import { type ConversationFlags, checkFlags, checkWorkspace, filesOf, identityOf } from "./ConversationInputs.ts"
 import { directoryOf, type FileJob, type FileResult, failedBefore, runFile } from "./ConversationRun.ts"
 import * as View from "./ConversationView.ts"
@@ -391,7 +391,7 @@ export const runConversations = (flags: ConversationFlags) =>
     if (resolved.settings.runDir === undefined && flags.replay !== true) yield* RunDirectory.prepareHome
     const unread = opened.filter((file): file is FileResult => !isOpen(file))
     for (const result of unread) context.view.ended(result)
-    const asking = context.runView === undefined ? undefined : { screen, caughtUp: context.runView.caughtUp }
+    const asking = context.runView && (yield* askingAt(screen, context.runView.caughtUp))
     const ran = yield* runGroups(context, groupsOf(opened, resolved)).pipe(
       Effect.provideService(Approval, approverFor(resolved.settings.approve, asking))
     )

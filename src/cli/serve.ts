@@ -11,22 +11,24 @@ import { HttpServer } from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import { reasonOf } from "../actors/Directories.ts"
 import { variable } from "../actors/McpServer.ts"
 import { Approval, allowAll, denyAll, suspendAll } from "../effects/Policy.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
-import type { Settings } from "../effects/SettingFields.ts"
-import { load, type RawSettings } from "../effects/Settings.ts"
+import type { SettingName, Settings } from "../effects/SettingFields.ts"
+import { load, placeOf, type RawSettings } from "../effects/Settings.ts"
 import { defaultLimits, type ServeLimits } from "../effects/serve/ChatServer.ts"
 import { isLoopback } from "../effects/serve/Origins.ts"
 import { parse, type Tokens } from "../effects/serve/Tokens.ts"
 import { Model } from "../engine/Model.ts"
-import { endWith, inJson, type UsageError, usage } from "./Ending.ts"
+import { endWith, inJson, UsageError, usage } from "./Ending.ts"
 import { newRunId, runOptionsOf, servicesOf, sessionOptionsOf } from "./Execute.ts"
 import { chosenBy } from "./ModelNames.ts"
 import { problemAt } from "./Places.ts"
-import { block, count, jsonText } from "./Printable.ts"
+import { count, jsonText } from "./Printable.ts"
 import { type About, check, engineOf } from "./run.ts"
 import * as Screen from "./Screen.ts"
+import { startLine } from "./ServeView.ts"
 import { onStop } from "./StopRequests.ts"
 
 export interface ServeFlags {
@@ -64,7 +66,11 @@ const fileTokens = (path: string): Effect.Effect<Tokens, UsageError> =>
     if (process.platform !== "win32" && (statSync(path).mode & 0o077) !== 0) {
       return usage(`--token-file ${path}: others may read it; keep it to yourself (chmod 600 ${path})`)
     }
-    return tokensIn(readFileSync(path, "utf8"), `--token-file ${path}`)
+    const text = Effect.try({
+      try: () => readFileSync(path, "utf8"),
+      catch: (cause) => new UsageError({ message: `--token-file ${path}: it cannot be read: ${reasonOf(cause)}` })
+    })
+    return Effect.flatMap(text, (said) => tokensIn(said, `--token-file ${path}`))
   })
 
 /** Who may ask. Somewhere others reach, somebody has to be named. */
@@ -122,10 +128,14 @@ const addressOf = (host: string, { address }: HttpServer["Service"]): string => 
 
 const announce = (flags: ServeFlags, { tokens }: Place, job: Prepared, model: string, url: string) => {
   if (flags.json) return Console.log(jsonText({ url, model, tools: job.registry.tools.map(({ name }) => name) }))
-  const tools = job.registry.tools.length === 0 ? "no tools" : count(job.registry.tools.length, "tool")
-  const who = tokens === undefined ? "anybody on this machine" : tokens.names.join(", ")
-  const notice = job.notice === undefined ? "" : `\n${job.notice}`
-  return Console.error(`writ: ${block(job.model.title)} as ${model} on ${url} (${tools}; for ${who})${notice}`)
+  const line = startLine({
+    title: job.model.title,
+    model,
+    url,
+    tools: job.registry.tools.map(({ name }) => name),
+    names: tokens?.names
+  })
+  return Console.error(job.notice === undefined ? line : `${line}\n${job.notice}`)
 }
 
 /** Listens until somebody asks to stop, then drains. Returns how many requests had to be cancelled. */
@@ -160,9 +170,16 @@ const listening = Effect.fnUntraced(function* (flags: ServeFlags, place: Place, 
   return yield* server.drain(numbers.drainMillis)
 })
 
+const whyNot: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another program listens there; choose another with --port, or 0 for any that is free",
+  EACCES: "this port is for privileged programs; choose one above 1023 with --port",
+  EADDRNOTAVAIL: "this machine has no such address; choose another with --host",
+  ENOTFOUND: "there is no machine of that name; choose an address of this one with --host"
+}
+
 const cannotListen = ({ host, numbers }: Place, cause: unknown) => {
-  const code = (cause as { readonly code?: unknown }).code
-  const why = code === "EADDRINUSE" ? "another program listens there" : String(code ?? cause)
+  const { code } = cause as { readonly code?: unknown }
+  const why = whyNot[String(code)] ?? reasonOf(cause)
   return Effect.andThen(Console.error(`writ: cannot listen on ${host}, port ${numbers.port}: ${why}`), endWith(1))
 }
 
@@ -174,14 +191,15 @@ export const serve = (flags: ServeFlags) =>
     const resolved = yield* load(flags.settings)
     const checked = yield* check(resolved)
     const { settings } = checked
+    const said = (name: SettingName) => placeOf(resolved.origins[name], name)
     if (settings.runDir !== undefined) {
-      return yield* usage("runDir: each request is a run in a directory of its own; leave it out")
+      return yield* usage(`${said("runDir")}: each request is a run in a directory of its own; leave it out`)
     }
     if (settings.route !== "task")
-      return yield* usage("route: a request without tools talks, any other works; leave it out")
+      return yield* usage(`${said("route")}: a request without tools talks, any other works; leave it out`)
     if (settings.contextPolicy !== "refuse")
       return yield* usage(
-        "contextPolicy: what the model is shown is the request, which the client shortens; leave it out"
+        `${said("contextPolicy")}: what the model is shown is the request, which the client shortens; leave it out`
       )
     if (settings.script === undefined && settings.engineUrl === undefined) yield* chosenBy(settings)
     yield* RunDirectory.check(RunDirectory.standard(yield* newRunId))

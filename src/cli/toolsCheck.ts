@@ -5,7 +5,7 @@ import { endWith, inJson } from "./Ending.ts"
 import { count, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
 import { type Finding, findingsOf } from "./ToolFindings.ts"
-import { type ToolFlags, toolsOf } from "./Toolkits.ts"
+import { bySource, type ToolFlags } from "./Toolkits.ts"
 
 /** Words of a sentence on as many lines as it takes, after `margin`. */
 export const folded = (text: string, margin: string, columns: number): ReadonlyArray<string> => {
@@ -29,8 +29,11 @@ const linesOf = (findings: ReadonlyArray<Finding>, { columns, paint }: Screen.Sc
 
 export const check = (flags: ToolFlags) =>
   Effect.gen(function* () {
-    const { tools } = yield* toolsOf(flags)
-    const findings = tools.flatMap(findingsOf)
+    const {
+      files,
+      registry: { tools }
+    } = yield* bySource(flags)
+    const findings = tools.flatMap((tool) => findingsOf(tool, files.has(tool.name)))
     const screen = yield* Screen.make(flags.color)
     if (flags.json) {
       yield* Console.log(jsonText({ tools: tools.map(({ name }) => name), findings }))

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { shown } from "../effects/RunDirectory.ts"
 import { aspects, type Diff, type Divergence, diff, type Finding } from "../effects/trace/TraceDiff.ts"
 import { show } from "../effects/trace/TraceTimeline.ts"
+import { isLeftOut } from "../effects/trace/TraceValues.ts"
 import { endWith, inJson, usage } from "./Ending.ts"
 import { count, cut, inline, jsonText } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
@@ -26,7 +27,7 @@ const side = (value: unknown): string => (value === undefined ? "(nothing)" : cu
 const findingLine = ({ a, b, comparison, path }: Finding, paint: Screen.Paint): string =>
   comparison === "different"
     ? `    ${inline(path)}: ${paint.red(side(a))} | ${paint.green(side(b))}`
-    : `    ${inline(path)}: ${paint.dim(`both ${side(a)}`)}`
+    : `    ${inline(path)}: ${paint.dim(isLeftOut(a) && isLeftOut(b) ? `both ${side(a)}` : `A: ${side(a)} | B: ${side(b)}`)}`
 
 const aspectLines = (found: Diff, paint: Screen.Paint): ReadonlyArray<string> =>
   aspects.flatMap((aspect) => {

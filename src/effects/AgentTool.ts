@@ -24,6 +24,7 @@ import * as Limits from "./Limits.ts"
 import type { Outcome } from "./Outcome.ts"
 import { Approval } from "./Policy.ts"
 import { execute, type RunOptions, type RunServices } from "./Run.ts"
+import type { Watch } from "./RunContext.ts"
 import { partOf } from "./RunDirectory.ts"
 import { open, type SessionOptions } from "./Session.ts"
 import type { Stop } from "./State.ts"
@@ -84,9 +85,22 @@ const worse = (before: Left["effect"], now: Left["effect"] = "none"): Left["effe
 class Left {
   effect: "none" | "present" | "unknown" = "none"
 
-  readonly hear = (event: AgentEvent): void => {
-    if (event._tag === "CallFinished" && this.effect !== "unknown") this.effect = worse(this.effect, event.effect)
+  readonly #add = (effect: Left["effect"] | undefined): void => {
+    if (this.effect !== "unknown") this.effect = worse(this.effect, effect)
   }
+
+  readonly hear = (event: AgentEvent): void => {
+    if (event._tag === "CallFinished") this.#add(event.effect)
+  }
+
+  /** A call that the ledger has answered finishes nothing, and what it left is there all the same. */
+  readonly watch: Watch = ({ open }, after) =>
+    Effect.sync((): undefined => {
+      if (after !== "Acting") return
+      for (const { replayed, replayedEffect } of open?.records ?? []) {
+        this.#add(replayed === "succeeded" ? "present" : replayed === "unknown" ? "unknown" : replayedEffect)
+      }
+    })
 }
 
 const failureOf = (outcome: Outcome, effect: Left["effect"]): Effect.Effect<string, ToolError> => {
@@ -102,6 +116,10 @@ const failureOf = (outcome: Outcome, effect: Left["effect"]): Effect.Effect<stri
 }
 
 const temperatureOf = ({ sampling }: AgentToolOptions): number => sampling?.temperature ?? 0
+
+/** Would it say the same again? A phase can sample where the run as a whole does not. */
+const samples = (options: AgentToolOptions): boolean =>
+  temperatureOf(options) > 0 || Object.values(options.phases ?? {}).some((phase) => (phase?.temperature ?? 0) > 0)
 
 const limitsOf = (options: AgentToolOptions, { deadlineMillis }: CurrentCall): Limits.Limits => {
   const own = { ...Limits.defaults, ...options.limits }
@@ -172,6 +190,7 @@ const perform = Effect.fnUntraced(function* (
   const running = Effect.flatMap(open({ ...options, waitSeconds }), (session) =>
     execute(session, task, inner, {
       emit: left.hear,
+      watch: left.watch,
       started: () => {},
       runId,
       parent: { run: run.runId, call: callId, depth, effectRunId }
@@ -203,13 +222,13 @@ const declared = (options: AgentToolOptions) => {
   const acting = tools.filter(({ contract }) => contract.risk !== "read")
   if (acting.length === 0) return Contract.declare(tool, { risk: "read", ...scopes, ...timed })
   const reversible = acting.every(({ contract }) => contract.reversible)
-  const greedy = temperatureOf(options) === 0
   return Contract.declare(tool, {
     risk: acting.some(({ contract }) => contract.risk === "external") ? "external" : "local-write",
-    // The inner run honours the key of the call: its own effects are keyed under it.
-    ledger: "external",
-    // A run that may say something else the next time is not repeated.
-    retry: greedy ? "safe" : "never",
+    // The inner run honours the key of the call: its own effects are keyed under it. One that may say something else the
+    // next time does not, so it is not even performed again for an outer run that goes on.
+    ledger: samples(options) ? "none" : "external",
+    // A whole run is too much to try again by itself: whoever lets the outer run go on decides about that.
+    retry: "never",
     reversible,
     evidence: reversible
       ? { source: "self", describes: "the answer of the inner run" }
@@ -252,5 +271,6 @@ export const asTool = Effect.fnUntraced(function* (
     Registry.RegistrationError,
     Model | RunServices
   >
-  return { registry, layer: routed(registry) }
+  const marked = yield* Registry.make(registry.tools.map((one) => Object.freeze({ ...one, isRun: true })))
+  return { registry: marked, layer: routed(marked) }
 })

@@ -29,7 +29,7 @@ const productOf = (build: Session["model"]["build"]): Readonly<Record<string, st
 })
 
 const toolsRecorded = ({ registry }: Session): EventData<"provenance">["tools"] =>
-  registry.tools.map(({ contract, hash, name }) => ({
+  registry.tools.map(({ contract, hash, isRun, name }) => ({
     name,
     hash,
     risk: contract.risk,
@@ -37,7 +37,8 @@ const toolsRecorded = ({ registry }: Session): EventData<"provenance">["tools"] 
     retry: contract.retry,
     reversible: contract.reversible,
     evidence: contract.evidence.source,
-    ...(contract.compensation === undefined ? {} : { compensation: contract.compensation })
+    ...(contract.compensation === undefined ? {} : { compensation: contract.compensation }),
+    ...(isRun === undefined ? {} : { run: isRun })
   }))
 
 /** What the run was made with. A chat that may hand over was made for its task: tools and system text are those. */

@@ -46,11 +46,19 @@ interface Choice {
   /** Entries that go. */
   readonly entries: number
   readonly exchanges: number
+  /** Exchanges that are gone then, those of before included. */
+  readonly removed: number
 }
 
+const removedBefore = (entries: ReadonlyArray<Entry>): number =>
+  entries.reduce((sum, entry) => (entry.kind === "marker" ? entry.removed : sum), 0)
+
 /** How much has to go; nothing if that would not help. */
-const choose = (run: RunContext, wanted: Wanted): Choice | undefined => {
-  const { model, transcript } = run.session
+const choose = Effect.fnUntraced(function* (
+  run: RunContext,
+  wanted: Wanted
+): Effect.fn.Return<Choice | undefined, EngineError> {
+  const { codec, context, model, transcript } = run.session
   const { entries } = transcript
   const first = entries[0]
   if (first?.kind !== "system") return undefined
@@ -64,13 +72,14 @@ const choose = (run: RunContext, wanted: Wanted): Choice | undefined => {
     const end = starts[exchanges] ?? entries.length
     const kept = tokensFrom(entries, end)
     const enough = kept <= room * run.settings.context.keep || exchanges === droppable
-    if (enough && kept + wanted.tokens <= room) return { prefix: 1, prefixTokens, entries: end - 1, exchanges }
+    if (!enough || kept + wanted.tokens > room) continue
+    const removed = removedBefore(entries) + exchanges
+    // The marker takes room as well, and may take more than a short exchange leaves.
+    const marker = yield* context.measure(codec.user(markerText(removed)))
+    if (marker + kept + wanted.tokens <= room) return { prefix: 1, prefixTokens, entries: end - 1, exchanges, removed }
   }
   return undefined
-}
-
-const removedBefore = (entries: ReadonlyArray<Entry>): number =>
-  entries.reduce((sum, entry) => (entry.kind === "marker" ? entry.removed : sum), 0)
+})
 
 /** Evaluates what was set aside, in order. Interrupted, what is not back yet stays aside, for whoever uses the session next. */
 const putBack = Effect.fnUntraced(function* (
@@ -124,13 +133,12 @@ export const putBackRest = (run: RunContext): Effect.Effect<void, EngineError | 
 export const compact = (run: RunContext, wanted: Wanted): Effect.Effect<boolean, EngineError | TraceError> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const choice = run.settings.context.onFull === "compact" ? choose(run, wanted) : undefined
+      const choice = run.settings.context.onFull === "compact" ? yield* choose(run, wanted) : undefined
       if (choice === undefined) return false
       const { session, trace } = run
       const { context, transcript } = session
-      const { prefix, prefixTokens } = choice
+      const { prefix, prefixTokens, removed } = choice
       const before = yield* context.length
-      const removed = removedBefore(transcript.entries) + choice.exchanges
       const droppedTokens = before - tokensFrom(transcript.entries, prefix + choice.entries)
       yield* trace.flush
       const began = nowMillis(run.clock)

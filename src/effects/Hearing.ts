@@ -12,15 +12,13 @@ export interface Saying {
   readonly says?: Exclude<Spoken, { readonly _tag: "Broken" }>
 }
 
-/** A turn that was cut says nothing but what there is of it. */
+/** A turn that was cut says nothing but what there is of it. Beside a question, also one that is none, no call counts. */
 export const hear = (run: RunContext, action: Action, reason: EndReason): Saying => {
   if (action._tag === "Malformed" || reason === "length") return { action }
-  if (action._tag === "ToolCalls") {
-    const says = spokenIn(action.textBefore + action.textAfter, listening(run))
-    return says?._tag === "Clarify" ? { action, says } : { action }
-  }
-  const says = spokenIn(action.text, listening(run))
-  if (says === undefined) return { action }
+  const calls = action._tag === "ToolCalls"
+  const visible = calls ? action.textBefore + action.textAfter : action.text
+  const says = spokenIn(visible, listening(run))
+  if (says === undefined || (calls && says._tag === "HandOver")) return { action }
   if (says._tag !== "Broken") return { action, says }
   const reasoning = action.reasoning === undefined ? {} : { reasoning: action.reasoning }
   return {
@@ -28,9 +26,9 @@ export const hear = (run: RunContext, action: Action, reason: EndReason): Saying
       _tag: "Malformed",
       code: "invalid_question",
       reason: says.reason,
-      excerpt: action.text.slice(0, 160),
+      excerpt: visible.slice(0, 160),
       position: says.position,
-      partial: [],
+      partial: calls ? action.calls : [],
       ...reasoning
     }
   }

@@ -4,7 +4,7 @@
  * new record. Knows nothing of what is in the file; the engine writes it and looks at it before it takes it back.
  */
 import * as Effect from "effect/Effect"
-import type { EngineError } from "../engine/EngineError.ts"
+import type { EngineError, EngineReason } from "../engine/EngineError.ts"
 import type { ModelSession } from "../engine/Model.ts"
 import type { Span } from "../engine/Prompt.ts"
 import type { Stop } from "./State.ts"
@@ -33,6 +33,9 @@ export const keepState = (
   return Effect.ignore(save(state.path, runId), { log: "Warn" })
 }
 
+/** Also one over which the engine died, and was opened again: it would die over it at each resumption. */
+const refusing: ReadonlySet<EngineReason> = new Set(["bad_file", "context_overflow", "restarted"])
+
 /**
  * Loads it into an empty session. `messages`: how many commits and turns the record of `runId` says are in it.
  */
@@ -47,7 +50,7 @@ export const bringState = Effect.fnUntraced(function* (
   if (found._tag === "Failure") {
     const { reason } = found.failure
     if (reason === "missing_file") return { _tag: "None" }
-    if (reason === "bad_file" || reason === "context_overflow") return { _tag: "Refused" }
+    if (refusing.has(reason)) return { _tag: "Refused" }
     return yield* found.failure
   }
   const { boundaries, label } = found.success

@@ -156,6 +156,8 @@ const handlers: Readonly<Record<string, (draft: Draft, record: TraceRecord) => v
     draft.toolsHash = String(data["tools_hash"])
   },
   routed: (draft, { data, step }) => {
+    // The model was asked before the record began.
+    if (typeof data["duration_ms"] === "number") draft.spent.wallMillis += data["duration_ms"]
     draft.chatting = data["route"] === "chat"
     draft.entries = []
     if (step.startsWith("model-")) draft.nextTurn = Number(step.slice("model-".length)) + 1

@@ -237,7 +237,7 @@ export const escalate = Effect.fnUntraced(function* (
       }))
     }
   })
-  return { _tag: "Escalated", detail: `${tool.name} (${record.callId}): its outcome is unknown` }
+  return { _tag: "Escalated", detail: `${tool.name} (${record.callId}): its outcome is unknown`, key }
 })
 
 /** What may be done, and what came before it. */

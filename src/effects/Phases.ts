@@ -31,7 +31,7 @@ export interface RunWide {
   readonly sampling: { readonly temperature: number; readonly topK: number; readonly topP: number }
 }
 
-/** Tokens a decision between two words may take. */
+/** Most tokens that a decision between two words may take. */
 export const classifyTokens = 64
 
 /** Text is shown as it is written in turns that may become calls, too. What turns out to be none is taken back. */
@@ -50,10 +50,13 @@ export const tableOf = (wide: RunWide, said: PhaseOverrides = {}): PhaseTable =>
   const own = standard(wide)
   const { limits, sampling, thinking } = wide
   const settle = (phase: Phase): PhaseSettings => {
-    const all = { thinking, stream: false, ...limits, ...sampling, ...own[phase], ...said[phase] }
+    // A decision is two words that nobody sees: no reasoning goes before it.
+    const fixed = phase === "classify" ? { thinking: false, stream: false } : {}
+    const all = { thinking, stream: false, ...limits, ...sampling, ...own[phase], ...said[phase], ...fixed }
+    const most = phase === "classify" ? Math.min(classifyTokens, limits.outputTokens) : limits.outputTokens
     return {
       thinking: all.thinking,
-      outputTokens: Math.min(all.outputTokens, limits.outputTokens),
+      outputTokens: Math.min(all.outputTokens, most),
       thinkTokens: Math.min(all.thinkTokens, limits.thinkTokens),
       temperature: all.temperature,
       topK: all.topK,

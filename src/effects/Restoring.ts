@@ -265,7 +265,14 @@ const dropped: Answer = {
   errors: [{ path: "", reason: "skipped: the turn asked the user instead; nothing was executed" }]
 }
 
-/** The turn that was open, with every call in order. `answer` is the user's, for a call that asked. */
+/** One question at a time is answered: the answer is to the first that was open. */
+const askedBeside: Answer = {
+  ok: false,
+  kind: "not_executed",
+  errors: [{ path: "", reason: "skipped: another question of this turn was asked; ask again if this is still open" }]
+}
+
+/** The turn that was open, with every call in order. `answer` is the user's, for the call that asked. */
 const reopen = (
   run: RunContext,
   past: Past,
@@ -278,10 +285,15 @@ const reopen = (
     const told: Answer = { ok: false, kind: "malformed_call", errors: [{ path: "", reason: action.reason }] }
     return { turn, records: [], feedback: { code: action.code, answer: told } }
   }
+  let given: Answer | undefined = answer === undefined ? undefined : { ok: true, result: answer }
   const records = action.calls.map((proposed): CallRecord => {
     const callId = `call-${turn}-${proposed.ordinal}`
     const asks = answer !== undefined && run.session.registry.get(proposed.name)?.contract.asksUser === true
-    const known = past.questioned ? dropped : asks ? ({ ok: true, result: answer } as const) : past.answers.get(callId)
+    let known = past.questioned ? dropped : past.answers.get(callId)
+    if (known === undefined && asks) {
+      known = given ?? askedBeside
+      given = undefined
+    }
     return known === undefined ? { callId, turn, proposed } : { callId, turn, proposed, answer: known }
   })
   return { turn, records }

@@ -43,6 +43,30 @@ export const plan = (traces: ResumeOptions["traces"], tools: Registry): Effect.E
       )
 }
 
+/** Does the run wait for the user's answer: to what was said, or to a call of its last turn that nobody has answered? */
+const asksStill = (
+  traces: ResumeOptions["traces"],
+  { answers, openTurn, questioned }: Past,
+  tools: Registry
+): boolean =>
+  questioned === true ||
+  traces.flat().some(({ data, event_type: type }) => {
+    // A call that asks is validated, and nothing comes after that but its answer.
+    if (type !== "tool_call_validated" || openTurn === undefined) return false
+    const call = String(data["call"])
+    const asks = tools.get(String(data["tool"]))?.contract.asksUser === true
+    return asks && call.startsWith(`call-${openTurn.turn}-`) && !answers.has(call)
+  })
+
+/** Why there is nothing to be answered. `undefined` where there is, and where nothing is answered. */
+export const answerProblem = (
+  { answer, tools, traces }: Pick<ResumeOptions, "answer" | "tools" | "traces">,
+  past: Past
+): string | undefined =>
+  answer === undefined || asksStill(traces, past, tools)
+    ? undefined
+    : "the run has not asked anything that is still open"
+
 /** Patterns are in no record: a run whose rules are not said again would write down what they are about. */
 export const rulesUnsaid = (
   recorded: ReadonlyArray<string>,
@@ -74,7 +98,8 @@ const resumeScoped = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Outcome, ResumeFailure, Model | RunServices | Scope.Scope> {
   const past = yield* plan(options.traces, options.tools)
   const unsaid = rulesUnsaid(past.redact, options.trace?.redact)
-  if (unsaid !== undefined) return yield* new ResumeError({ message: unsaid })
+  const message = unsaid ?? answerProblem(options, past)
+  if (message !== undefined) return yield* new ResumeError({ message })
   const session = yield* open({
     tools: options.tools,
     codec: past.codec,

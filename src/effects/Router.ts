@@ -4,9 +4,12 @@
  * the task. A chat has no tools and may hand over; what it hands over goes on in the same run.
  */
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { Ids } from "../actors/Ids.ts"
 import type { Action, Codec, RenderOptions } from "../engine/codecs/Codec.ts"
 import { opensReasoning } from "../engine/codecs/Thinking.ts"
 import { EngineError } from "../engine/EngineError.ts"
@@ -15,13 +18,16 @@ import type { Model, ModelIdentity } from "../engine/Model.ts"
 import { answerLead, wordsGrammar } from "../engine/WholeTurn.ts"
 import * as Registry from "../tools/Registry.ts"
 import { type AgentError, type AgentOptions, type RunHandle, type Services, startWith } from "./Agent.ts"
+import { cancelled } from "./AgentLoop.ts"
 import type { Routed } from "./Beginning.ts"
+import * as Limits from "./Limits.ts"
 import type { Outcome } from "./Outcome.ts"
-import { classifyTokens } from "./Phases.ts"
-import { type Control, execute } from "./Run.ts"
-import { nowMillis, type Session } from "./RunContext.ts"
+import { type PhaseSettings, tableOf } from "./Phases.ts"
+import { type Control, execute, standardSampling } from "./Run.ts"
+import { nowMillis, type RunSettings, type Session } from "./RunContext.ts"
 import { open, type SessionOptions } from "./Session.ts"
 import { handOverText } from "./Spoken.ts"
+import type { Stop } from "./State.ts"
 
 /** `auto`: the model decides. */
 export type Route = "auto" | "chat" | "task"
@@ -83,15 +89,26 @@ const options: RenderOptions = { tools: [], thinking: false, after: "user" }
 const openingOf = (codec: Codec, identity: ModelIdentity) =>
   identity.engine === "llama" ? [...codec.opening(options), ...answerLead(codec, options)] : codec.opening(options)
 
-const ask = Effect.fnUntraced(function* ({ codec, context, model }: Session, task: string) {
+/** How the decision is written: the phase's settings, and the run's seed. */
+type Deciding = Pick<PhaseSettings, "outputTokens" | "temperature" | "topK" | "topP"> & Pick<Sampling, "seed">
+type Sampling = RunSettings["sampling"]
+
+const decidingOf = ({ limits, phases, sampling }: Partial<AgentOptions> = {}): Deciding => {
+  const all = { ...standardSampling, ...sampling }
+  const wide = { thinking: undefined, limits: { ...Limits.defaults, ...limits }, sampling: all }
+  return { ...tableOf(wide, phases).classify, seed: all.seed }
+}
+
+const ask = Effect.fnUntraced(function* ({ codec, context, model }: Session, task: string, deciding: Deciding) {
   yield* context.commit([...codec.system(classifySystem, options), ...codec.user(shortened(task, model))])
   const opened = model.engine !== "llama" && opensReasoning(codec, options)
   const parser = codec.parser({ tools: [], reasoningOpen: opened })
   let text = ""
   let ended: { readonly reason: EndReason; readonly tokens: number } | undefined
+  const { outputTokens: maxTokens, seed, temperature, topK, topP } = deciding
   const request = {
-    maxTokens: classifyTokens,
-    sampling: { temperature: 0, topK: 1, topP: 1, seed: 0 },
+    maxTokens,
+    sampling: { temperature, topK, topP, seed },
     stops: codec.stops,
     grammar: wordsGrammar(["chat", "task"])
   }
@@ -114,14 +131,15 @@ const ask = Effect.fnUntraced(function* ({ codec, context, model }: Session, tas
 /** Asks the model. An engine that cannot, or fails, makes it a task: the run will say what is wrong with the engine. */
 export const decide = Effect.fnUntraced(function* (
   task: string,
-  session: Omit<SessionOptions, "tools" | "system"> = {}
+  session: Omit<SessionOptions, "tools" | "system"> = {},
+  deciding: Deciding = decidingOf()
 ): Effect.fn.Return<Routed, never, Model> {
   const clock = yield* Clock.Clock
   const began = nowMillis(clock)
   const asked = Effect.scoped(
     Effect.flatMap(open({ ...session, tools: Registry.none }), (opened) =>
       canHold(opened.model)
-        ? Effect.map(ask(opened, task), (said): Omit<Routed, "by"> => said)
+        ? Effect.map(ask(opened, task, deciding), (said): Omit<Routed, "by"> => said)
         : Effect.succeed<Omit<Routed, "by">>({ route: "task", reason: "no_grammar" })
     )
   )
@@ -131,21 +149,58 @@ export const decide = Effect.fnUntraced(function* (
   return { ...decided, by: "model", millis: nowMillis(clock) - began }
 })
 
-const routedBy = ({ codec, route = "auto", task }: RoutedOptions): Effect.Effect<Routed, never, Model> =>
-  route === "auto"
-    ? decide(task, codec === undefined ? {} : { codec })
-    : Effect.succeed({ route, by: "caller", reason: "said" })
+/** What a session of the run's is opened with, whatever is said in it. */
+const seatOf = ({ codec, priority, waitSeconds }: RoutedOptions): Omit<SessionOptions, "tools" | "system"> => ({
+  ...(codec === undefined ? {} : { codec }),
+  ...(priority === undefined ? {} : { priority }),
+  ...(waitSeconds === undefined ? {} : { waitSeconds })
+})
+
+/** The model is asked for as long as the run may take, and that counts. */
+const routedBy = (given: RoutedOptions): Effect.Effect<Routed, never, Model> => {
+  const { limits, route = "auto", task } = given
+  if (route !== "auto") return Effect.succeed({ route, by: "caller", reason: "said" })
+  const asked = decide(task, seatOf(given), decidingOf(given))
+  const { wallMillis } = { ...Limits.defaults, ...limits }
+  if (!(wallMillis >= 0 && Number.isFinite(wallMillis))) return asked
+  const late: Routed = { route: "task", by: "model", reason: "overrun", millis: wallMillis }
+  return Effect.map(Effect.timeoutOption(asked, wallMillis), (routed) => Option.getOrElse(routed, () => late))
+}
+
+/** A run can be stopped from its first moment. While there is only a decision, that is what is stopped, and the run is one that never began. */
+const stoppable = Effect.fnUntraced(function* (control: Control) {
+  const runId = control.runId ?? (yield* (yield* Ids).run)
+  const asked = yield* Deferred.make<Stop>()
+  let before: Stop | undefined
+  let stop = (reason: Stop): void => {
+    before ??= reason
+    Deferred.doneUnsafe(asked, Effect.succeed(reason))
+  }
+  let cancel = Effect.sync(() => stop(cancelled("preparing")))
+  control.started(
+    Effect.suspend(() => cancel),
+    runId,
+    (reason) => stop(reason)
+  )
+  const started: Control["started"] = (cancelRun, _, stopRun) => {
+    cancel = cancelRun
+    stop = stopRun
+    if (before !== undefined) stopRun(before)
+  }
+  return { asked: Deferred.await(asked), control: { ...control, runId, started } }
+})
 
 const within = Effect.fnUntraced(function* (
   given: RoutedOptions,
-  control: Control
+  outer: Control
 ): Effect.fn.Return<Outcome, AgentError, Services | Scope.Scope> {
-  const routed = yield* routedBy(given)
+  const { asked, control } = yield* stoppable(outer)
+  const routed = yield* Effect.raceFirst(routedBy(given), Effect.as(asked, undefined))
   const session = yield* open(given)
+  if (routed === undefined) return yield* execute(session, given.task, given, control)
   if (routed.route === "task") return yield* execute(session, given.task, given, { ...control, routed })
-  const { codec } = given
   const talk = { tools: Registry.none, system: given.chatSystem ?? chatSystem }
-  const chat = yield* open(codec === undefined ? talk : { ...talk, codec })
+  const chat = yield* open({ ...seatOf(given), ...talk })
   return yield* execute(session, given.task, given, { ...control, routed, chat })
 })
 

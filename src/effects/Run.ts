@@ -82,6 +82,9 @@ export class InvalidOptions extends Schema.TaggedError<InvalidOptions>()("Invali
 /** The services a run needs besides its session. */
 export type RunServices = ToolPool | TraceWriter | ArtifactStore | EffectLedger | Ids
 
+/** How turns are sampled where nothing else is said. */
+export const standardSampling: RunSettings["sampling"] = { temperature: 0, topK: 40, topP: 0.95, seed: 0 }
+
 const settingsOf = (
   options: RunOptions,
   approver: Approver,
@@ -89,7 +92,7 @@ const settingsOf = (
   artifacts: string | undefined
 ): RunSettings => {
   const limits = { ...Limits.defaults, ...options.limits }
-  const sampling = { temperature: 0, topK: 40, topP: 0.95, seed: 0, ...options.sampling }
+  const sampling = { ...standardSampling, ...options.sampling }
   return {
     limits,
     calls: options.calls ?? "sequential",
@@ -109,11 +112,12 @@ const settingsOf = (
   }
 }
 
-const check = (settings: RunSettings, session: Session): Effect.Effect<void, InvalidOptions> => {
+const check = (settings: RunSettings, session: Session, said: RunOptions): Effect.Effect<void, InvalidOptions> => {
   const problem =
     Limits.problemWith(settings.limits) ??
     Gates.problemWith(settings.gates) ??
     ContextPolicy.problemWith(settings.context) ??
+    Phases.problemWith(said.phases ?? {}) ??
     Phases.problemWith(settings.phases)
   if (problem !== undefined) return Effect.fail(new InvalidOptions({ message: problem }))
   if (settings.gates.candidates > 1 && settings.sampling.temperature === 0) {
@@ -144,10 +148,10 @@ const contextOf = (
   trace: RunTrace,
   services: Services,
   traceChoices: TraceChoices,
-  { asked, chat, emit, parent, past, reply, watch }: Omit<Control, "routed" | "runId" | "started">
+  { asked, chat, emit, parent, past, reply, routed, watch }: Omit<Control, "runId" | "started">
 ): RunContext => ({
   ...services,
-  ...goingOn(past, asked),
+  ...goingOn(past, asked, routed),
   runId,
   parent,
   traceChoices,
@@ -180,9 +184,18 @@ const contextOf = (
   engine: engineLife((chat ?? given).context)
 })
 
-/** Budgets: an answer to a question goes on with those of the run that asked, anything else begins anew. */
-const goingOn = (past: Control["past"], asked: Asked | undefined): Pick<RunContext, "budget" | "spent"> => {
-  const spent = asked?.spent ?? (past?.answer === undefined ? undefined : past.past.spent) ?? Limits.nothingSpent
+/**
+ * Budgets: an answer to a question goes on with those of the run that asked, anything else begins anew. Asking the model for
+ * the route takes time of the run's.
+ */
+const goingOn = (
+  past: Control["past"],
+  asked: Asked | undefined,
+  routed: Routed | undefined
+): Pick<RunContext, "budget" | "spent"> => {
+  const { millis = 0 } = routed ?? {}
+  const before = asked?.spent ?? (past?.answer === undefined ? undefined : past.past.spent) ?? Limits.nothingSpent
+  const spent = millis === 0 ? before : { ...before, wallMillis: before.wallMillis + millis }
   const { repairs, toolCalls } = spent
   return { spent, budget: { ...newBudget(), turns: asked?.nextTurn ?? 0, toolCalls, repairs } }
 }
@@ -270,7 +283,7 @@ export const execute = (
         const runId = yield* nameOf(control)
         const artifacts = (yield* ArtifactStore).directory?.(runId)
         const settings = settingsOf(options, yield* Approval, yield* Gates.Permissions, artifacts)
-        yield* check(settings, session)
+        yield* check(settings, session, options)
         const traceOptions = yield* traceOptionsOf(options.trace)
         const trace = yield* (yield* TraceWriter).open(runId, traceOptions)
         const context = yield* Effect.context<never>()

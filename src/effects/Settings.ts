@@ -49,7 +49,8 @@ export interface Sources {
 /** Name of the settings file in the current directory. */
 export const fileName = "writ.config.json"
 
-const placeOf = (origin: Origin, name: SettingName): string => {
+/** Where a setting was said, for messages: its flag, its variable, its key in the file. */
+export const placeOf = (origin: Origin, name: SettingName): string => {
   if (origin === "flag") return `--${flagOf(name)}`
   return origin === "environment" ? variableOf(name) : `${fileName}, "${name}"`
 }

@@ -56,7 +56,8 @@ const begins = (text: string, opening: string): boolean => text.startsWith(openi
 /** May this beginning of a visible text still become one of them? Then it is not shown yet. */
 export const mayBecome = (visible: string, { clarify: asks, handOver }: Listening): boolean => {
   const start = visible.trim()
-  if (start === "" || !(asks || handOver)) return false
+  if (visible === "" || !(asks || handOver)) return false
+  // Space in front of one is no text.
   if (open.startsWith(start)) return true
   const inner = start.startsWith(open) ? start.slice(open.length).trimStart() : start
   const short = inner.length <= handOverText.length + close.length

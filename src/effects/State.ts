@@ -22,7 +22,8 @@ export type Stop =
   | { readonly _tag: "Limit"; readonly kind: LimitKind; readonly partialText?: string }
   | { readonly _tag: "ContextExhausted"; readonly detail: string }
   | { readonly _tag: "LoopDetected"; readonly detail: string }
-  | { readonly _tag: "Escalated"; readonly detail: string }
+  /** `key`: of the effect in the ledger, where somebody can look it up and settle it. */
+  | { readonly _tag: "Escalated"; readonly detail: string; readonly key?: string }
   | { readonly _tag: "Cancelled"; readonly at: CancelPoint }
   | { readonly _tag: "Failed"; readonly class: FailureClass; readonly message: string }
 

@@ -38,3 +38,13 @@ export class EngineError extends Schema.TaggedError<EngineError>()("EngineError"
   message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
+
+/** A request that no engine could do. */
+export const badRequest = (message: string): EngineError => new EngineError({ reason: "bad_request", message })
+
+/** No more sessions than the model was opened with. */
+export const allInUse = (sessions: number): EngineError =>
+  new EngineError({
+    reason: "no_session",
+    message: `All ${sessions} sessions of the engine are in use. Close one, or open the model with more.`
+  })

@@ -8,6 +8,9 @@ import type { CallConstraint } from "./LlamaConstraint.ts"
 import type { Control } from "./LlamaControl.ts"
 import { suspect } from "./LlamaFaults.ts"
 
+/** Looks in a row that found the same call out before it counts as hung; a quarter of the limit apart. */
+const looks = 4
+
 export class NativeCalls {
   /** Why nothing more can be asked of the sequence. */
   broken: EngineError | undefined
@@ -73,9 +76,14 @@ export class NativeCalls {
   /** Fails calls that have been out for too long. One timer per sequence: one per call is felt at each token. */
   async #watch(): Promise<void> {
     const options = { signal: this.#closing.signal, ref: false }
+    let seen = 0
+    let out = 0
     try {
-      for await (const _ of setInterval(Math.max(10, this.#stallMillis / 4), undefined, options)) {
-        if (this.#waiting === undefined || performance.now() - this.#since < this.#stallMillis) continue
+      for await (const _ of setInterval(Math.max(10, this.#stallMillis / looks), undefined, options)) {
+        // Counted in looks and not by the clock: a program that was stopped and goes on has not waited for an answer.
+        out = this.#since === seen ? out + 1 : 0
+        seen = this.#since
+        if (this.#waiting === undefined || out < looks) continue
         this.broken = new EngineError({
           reason: "stalled",
           message: `The engine made no progress for ${this.#stallMillis / 1000} s. Close the session and open another.`

@@ -53,7 +53,8 @@ const explain = (uri: string, cause: unknown): EngineError => {
   if (code === "EACCES" || code === "EROFS" || code === "EPERM") {
     return failed(uri, `The directory for models cannot be written (${code}): choose another with --models-dir.`, cause)
   }
-  const said = cause instanceof Error ? cause.message : String(cause)
+  // The library repeats addresses, and a query may hold a key.
+  const said = (cause instanceof Error ? cause.message : String(cause)).replace(/(https?:\/\/[^\s?]*)\?\S*/gi, "$1")
   return failed(uri, `${said.replace(/\.$/, "")}. Say the same again: what has arrived is kept.`, cause)
 }
 

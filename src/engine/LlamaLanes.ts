@@ -27,9 +27,9 @@ export class Lanes {
     }
   }
 
-  /** Waits for the turn of a piece of a prompt. */
-  async turn(priority: Priority): Promise<void> {
-    for (let passed = 0; passed < patience && this.#outranked(priority); passed++) {
+  /** Waits for the turn of a piece of a prompt. Whoever does not want it any more, by `over`, waits one step at most. */
+  async turn(priority: Priority, over: () => boolean = () => false): Promise<void> {
+    for (let passed = 0; passed < patience && !over() && this.#outranked(priority); passed++) {
       await new Promise<void>((wake) => this.#waiting.push({ priority, wake }))
     }
   }

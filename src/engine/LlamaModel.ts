@@ -8,7 +8,7 @@ import * as Path from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { LlamaContext, LlamaModel as NativeModel, Token } from "node-llama-cpp"
-import { EngineError } from "./EngineError.ts"
+import { allInUse, EngineError } from "./EngineError.ts"
 import { Constraints } from "./LlamaConstraint.ts"
 import type { Control } from "./LlamaControl.ts"
 import { toEngineError } from "./LlamaFailure.ts"
@@ -174,11 +174,7 @@ const engine = (
         stallMillis: (options.stallSeconds ?? defaults.stallSeconds) * 1000,
         verify: options.verify ?? false
       }),
-    catch: () =>
-      new EngineError({
-        reason: "no_session",
-        message: `All ${context.totalSequences} sessions of the engine are in use. Close one, or open the model with more.`
-      })
+    catch: () => allInUse(context.totalSequences)
   })
   return {
     identity,

@@ -166,7 +166,7 @@ export class LlamaSequence {
 
   /** The log's last tokens, at most `count`. */
   last(count: number): ReadonlyArray<number> {
-    return this.#log.slice(-count)
+    return this.#log.slice(Math.max(0, this.#log.length - count))
   }
 
   /** The present place; on models whose state cannot be cut anywhere a checkpoint makes coming back cheap. */
@@ -216,14 +216,14 @@ export class LlamaSequence {
   ): Promise<void> {
     this.#check()
     for (const token of tokens) this.#log.push(token)
-    const { chunkTokens, lanes } = this.#options
+    const { chunkTokens, control, lanes } = this.#options
     const start = this.#sequence.nextTokenIndex
     const end = this.#log.length - 1
     // chunks begin at the same places whether or not the last is left
     const last = generates ? end - chunkTokens + 1 : end
     await lanes.within(priority, async () => {
       for (let at = start; at < last; ) {
-        await lanes.turn(priority)
+        await lanes.turn(priority, () => cancel.cancelled || control.stopped())
         this.#look(cancel)
         this.#starts.push(at)
         at = await this.#feed(at, Math.min(at + chunkTokens, end), priority)
@@ -371,7 +371,9 @@ export class LlamaSequence {
   }
 
   #look(cancel: Cancel): void {
-    if (cancel.cancelled || this.#options.control.stopped()) throw new Stopped()
+    if (this.#options.control.stopped()) throw new Stopped()
+    // Whoever was interrupted hears nothing of it: told is whoever had its session closed under it.
+    if (cancel.cancelled) throw new EngineError({ reason: "bad_request", message: "The session is closed." })
   }
 
   #check(): void {

@@ -11,6 +11,7 @@ import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Queue from "effect/Queue"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import { EngineError } from "./EngineError.ts"
@@ -264,27 +265,25 @@ class Session implements LlamaSession {
   readonly #turn = Effect.fnUntraced(
     { self: this },
     function* (this: Session, opening: ReadonlyArray<Segment>, request: TurnRequest) {
-      let held = true
-      const release = Effect.suspend(() => {
-        if (!held) return Effect.void
-        held = false
-        return this.#owner.release(1)
-      })
-      yield* Effect.acquireRelease(this.#owner.take(1), () => release, { interruptible: true })
+      // A scope of its own: it is given back before the turn's scope ends, and once.
+      const held = yield* Scope.fork(yield* Effect.scope)
+      const release = Scope.close(held, Exit.void)
+      yield* Scope.provide(this.#owner.takeScoped(1), held)
       const tokens = yield* Effect.try({ try: () => this.#begin(opening, request), catch: toEngineError })
       const events = yield* Queue.unbounded<GenerationEvent, EngineError | Cause.Done>()
       // A finished turn that goes on is one turn with what is added: it runs again, and is kept or dropped as a whole.
       const speculation = new Speculation(this.#parts, request, events, this.#open)
-      this.#open = undefined
-      this.#running = speculation.cancel
-      const running = speculation.run(tokens)
+      let running: ReturnType<Speculation["run"]> | undefined
       let pulled = false
+      // Comes before the turn begins: between the two somebody may interrupt.
       yield* Effect.addFinalizer((exit) => {
+        if (running === undefined) return Effect.void
         const before = speculation.before
+        const ended = running
         if (!pulled) {
           speculation.cancel.cancelled = true
           // a failed turn has rolled itself back
-          return Effect.promise(() => running).pipe(
+          return Effect.promise(() => ended).pipe(
             Effect.flatMap((end) => (end === undefined || before === undefined ? Effect.void : this.#return(before))),
             Effect.ignore
           )
@@ -300,6 +299,9 @@ class Session implements LlamaSession {
           return Effect.as(release, Stream.fromEffect(Effect.promise(() => running as Promise<GenerationEvent>)))
         })
       )
+      this.#open = undefined
+      this.#running = speculation.cancel
+      running = speculation.run(tokens)
       return Stream.concat(Stream.fromQueue(events), last)
     }
   )

@@ -52,8 +52,12 @@ const isAlive = (pid: number): boolean => {
 const sweep = (home: string): void => {
   for (const name of Fs.readdirSync(home)) {
     const pid = name.startsWith(prefix) ? Number(name.slice(prefix.length).split("-", 1)[0]) : Number.NaN
-    if (Number.isInteger(pid) && pid > 0 && !isAlive(pid))
+    if (!Number.isInteger(pid) || pid <= 0 || isAlive(pid)) continue
+    try {
       Fs.rmSync(Path.join(home, name), { recursive: true, force: true })
+    } catch {
+      // somebody else's, and no reason to go elsewhere
+    }
   }
 }
 

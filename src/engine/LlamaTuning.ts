@@ -42,7 +42,7 @@ export const check = Effect.fnUntraced(function* ({
   if (cacheType !== "f16" && flashAttention === false) {
     return yield* new EngineError({
       reason: "bad_request",
-      message: `A cache in ${cacheType} needs flash attention. Leave that on, or keep the cache in f16.`
+      message: `A cache in ${cacheType} needs flash attention, which is off. Switch it on, or keep the cache in f16.`
     })
   }
   for (const { path } of lora) yield* GgufFile.read(path)

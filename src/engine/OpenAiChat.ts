@@ -4,23 +4,14 @@
  */
 import * as Effect from "effect/Effect"
 import { frame, plain } from "./codecs/OpenAiChat.ts"
+import { sizeOf, tokensIn, unknownIds } from "./Estimate.ts"
 import type { EndReason, GenerationEvent } from "./Generation.ts"
 import { endReason } from "./OpenAiCompletions.ts"
-import {
-  choiceOf,
-  type Dialect,
-  type Ended,
-  type Entry,
-  type Hearing,
-  timesOf,
-  unknownIds,
-  usageOf
-} from "./OpenAiDialect.ts"
+import { choiceOf, type Dialect, type Ended, type Entry, type Hearing, timesOf, usageOf } from "./OpenAiDialect.ts"
 import { Fault } from "./OpenAiFault.ts"
-import type { Event, Exchange } from "./OpenAiHttp.ts"
+import { type Event, type Exchange, recordOf, wordOf } from "./OpenAiHttp.ts"
 import { messagesOf } from "./OpenAiMessages.ts"
 import type { Server } from "./OpenAiServer.ts"
-import { estimate } from "./OpenAiTokens.ts"
 import { control, type Segment } from "./Prompt.ts"
 
 /** Is what has come of a text one whole JSON object? Followed as it comes, so that asking costs nothing. */
@@ -59,20 +50,16 @@ interface Call {
 const mostCalls = 128
 const mostArgumentChars = 4 * 1024 * 1024
 
-const record = (value: unknown): Event | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Event) : undefined
-const wordOf = (value: unknown): string => (typeof value === "string" ? value : "")
-
 /** What is said. Some servers have it in parts; one that is no text must not go missing unnoticed. */
 const contentOf = (value: unknown, where: string): string => {
   if (value === undefined || value === null) return ""
   if (typeof value === "string") return value
-  const parts = Array.isArray(value) ? value.map((part) => record(part)?.["text"]) : [undefined]
+  const parts = Array.isArray(value) ? value.map((part) => recordOf(part)?.["text"]) : [undefined]
   if (parts.every((part) => typeof part === "string")) return parts.join("")
   throw new Fault("failed", `${where} sends content that is no text.`)
 }
 
-export class ChatHearing implements Hearing {
+class ChatHearing implements Hearing {
   readonly #where: string
   #kind: "" | "text" | "reasoning" = ""
   readonly #calls: Array<Call> = []
@@ -94,7 +81,7 @@ export class ChatHearing implements Hearing {
     this.#times = { ...this.#times, ...timesOf(event) }
     const choice = choiceOf(event)
     if (choice === undefined) return []
-    const delta = record(choice["delta"])
+    const delta = recordOf(choice["delta"])
     const out: Array<GenerationEvent> = []
     if (delta !== undefined) {
       const reasoning = wordOf(delta["reasoning_content"]) || wordOf(delta["reasoning"])
@@ -110,7 +97,7 @@ export class ChatHearing implements Hearing {
   readonly end = () => {
     if (this.#reason === undefined) return undefined
     const calls = this.#calls.toSorted((a, b) => a.index - b.index).map(written)
-    const rest = calls.map((text): GenerationEvent => ({ _tag: "Piece", text, tokens: unknownIds(text) }))
+    const rest = calls.map((text): GenerationEvent => ({ _tag: "Piece", text, tokens: unknownIds(tokensIn(text)) }))
     return { rest, ended: { ...this.#usage, ...this.#times, reason: this.#reason } }
   }
 
@@ -119,15 +106,15 @@ export class ChatHearing implements Hearing {
     const begins = kind === "reasoning" ? this.#kind !== kind : this.#kind === "reasoning"
     this.#kind = kind
     const text = `${begins ? frame(kind) : ""}${plain(said)}`
-    return [{ _tag: "Piece", text, tokens: unknownIds(said) }]
+    return [{ _tag: "Piece", text, tokens: unknownIds(tokensIn(said)) }]
   }
 
   #hear(deltas: unknown): void {
     if (!Array.isArray(deltas)) return
-    for (const one of deltas.map(record)) {
+    for (const one of deltas.map(recordOf)) {
       if (one === undefined) continue
       const id = wordOf(one["id"])
-      const named = record(one["function"])
+      const named = recordOf(one["function"])
       const name = wordOf(named?.["name"])
       const call = this.#callAt(one["index"], id, name)
       this.#last = call
@@ -199,7 +186,7 @@ const body = (server: Server, log: ReadonlyArray<Entry>, { maxTokens, sampling }
 }
 
 export const make = (exchange: Exchange, server: Server): Dialect => {
-  const entry = (segments: ReadonlyArray<Segment>): Entry => ({ segments, size: estimate(segments) })
+  const entry = (segments: ReadonlyArray<Segment>): Entry => ({ segments, size: sizeOf(segments) })
   return {
     endsTurns: true,
     enter: (segments) => Effect.succeed(entry(segments)),

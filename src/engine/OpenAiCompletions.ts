@@ -4,6 +4,7 @@
  * server would swallow what ends a turn, it is not told of it: the stream is left when it was written.
  */
 import * as Effect from "effect/Effect"
+import { tokensIn, unknownIds } from "./Estimate.ts"
 import type { EndReason, GenerationEvent, TurnRequest } from "./Generation.ts"
 import {
   choiceOf,
@@ -14,15 +15,15 @@ import {
   type Hearing,
   timesOf,
   tokenIds,
-  unknownIds,
   usageOf
 } from "./OpenAiDialect.ts"
 import { Fault } from "./OpenAiFault.ts"
 import { visible } from "./OpenAiGuard.ts"
-import type { Event, Exchange } from "./OpenAiHttp.ts"
+import { type Event, type Exchange, wordOf } from "./OpenAiHttp.ts"
 import type { Server } from "./OpenAiServer.ts"
 import type { Tokens } from "./OpenAiTokens.ts"
 import { control, type Segment } from "./Prompt.ts"
+import { upToStop } from "./StopScan.ts"
 
 /** Texts of ours that may be one token each, which a server shows only if it is told to. */
 const marks = /<[^<>\s"]{2,80}>|\[\/?[A-Z_]{3,40}\]/g
@@ -44,8 +45,6 @@ const textOf = (log: ReadonlyArray<Entry>): string =>
     .flatMap(({ segments }) => segments)
     .map(({ kind, text }) => (kind === "text" ? visible(text) : text))
     .join("")
-
-const wordOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
 /** llama.cpp's own stream: each token as it comes, the end with everything about it. */
 class LlamaCppHearing implements Hearing {
@@ -165,17 +164,14 @@ export class TextHearing implements Hearing {
   #say(text: string): ReadonlyArray<GenerationEvent> {
     if (text === "" || this.#stopped) return []
     const before = this.#said.length
-    let all = this.#said + text
-    for (const stop of this.#request.stops) {
-      const at = all.indexOf(stop, Math.max(0, before - stop.length))
-      if (at < 0) continue
-      all = all.slice(0, at + stop.length)
+    const stopped = upToStop(this.#said, text, this.#request.stops)
+    if (stopped !== undefined) {
       this.#stopped = true
       this.#reason = "stop"
     }
-    this.#said = all
-    const piece = all.slice(before)
-    return piece === "" ? [] : [{ _tag: "Piece", text: piece, tokens: unknownIds(piece) }]
+    this.#said = stopped ?? this.#said + text
+    const piece = this.#said.slice(before)
+    return piece === "" ? [] : [{ _tag: "Piece", text: piece, tokens: unknownIds(tokensIn(piece)) }]
   }
 }
 

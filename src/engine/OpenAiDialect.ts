@@ -3,7 +3,7 @@ import type * as Effect from "effect/Effect"
 import type { EngineError } from "./EngineError.ts"
 import type { EndReason, GenerationEvent, TurnRequest } from "./Generation.ts"
 import { Fault } from "./OpenAiFault.ts"
-import type { Event } from "./OpenAiHttp.ts"
+import { type Event, recordOf } from "./OpenAiHttp.ts"
 import type { Segment } from "./Prompt.ts"
 
 /** A part of a session's log. */
@@ -51,11 +51,8 @@ export interface Dialect {
   ) => { readonly url: string; readonly body: unknown; readonly hear: () => Hearing }
 }
 
-const record = (value: unknown): Event | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Event) : undefined
-
 const at = (value: unknown, path: ReadonlyArray<string>): unknown =>
-  path.reduce<unknown>((within, key) => record(within)?.[key], value)
+  path.reduce<unknown>((within, key) => recordOf(within)?.[key], value)
 
 /** A time a server gives. */
 const millisIn = (value: unknown, ...path: ReadonlyArray<string>): number | undefined => {
@@ -95,7 +92,7 @@ export const timesOf = (event: Event): Partial<Ended> => {
 /** The only one of `choices` that is asked for: a server that gives others besides is not to mix them. */
 export const choiceOf = (event: Event): Event | undefined =>
   Array.isArray(event["choices"])
-    ? event["choices"].map(record).find((choice) => choice !== undefined && (choice["index"] ?? 0) === 0)
+    ? event["choices"].map(recordOf).find((choice) => choice !== undefined && (choice["index"] ?? 0) === 0)
     : undefined
 
 /** Token ids a server tells; throws where they are none, since a later prompt is made of them. */
@@ -103,7 +100,3 @@ export const tokenIds = (value: ReadonlyArray<unknown>, where: string): Readonly
   if (value.every((id) => Number.isSafeInteger(id) && (id as number) >= 0)) return value as ReadonlyArray<number>
   throw new Fault("failed", `${where} sends token ids that are none.`)
 }
-
-/** Stands for ids nobody told: as many as the text may have. */
-export const unknownIds = (text: string): ReadonlyArray<number> =>
-  Array.from({ length: Math.ceil(text.length / 4) }, () => 0)

@@ -34,6 +34,12 @@ export class Fault {
   }
 }
 
+/** What was thrown, where that is a fault; anything else is a bug of ours, and stays one. */
+export const thrown = (cause: unknown): Fault => {
+  if (cause instanceof Fault) return cause
+  throw cause
+}
+
 /** Characters of what a server says that are repeated. */
 const mostSaid = 300
 

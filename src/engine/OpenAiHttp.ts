@@ -17,7 +17,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Address } from "./OpenAiAddress.ts"
 import { complaintOf, Fault, parsed, refused, reported, retryAfter, said } from "./OpenAiFault.ts"
-import { type SseFault, SseReader } from "./OpenAiSse.ts"
+import { type SseEvent, SseFault, SseReader } from "./OpenAiSse.ts"
 
 /** How long and how often a server is waited for. Milliseconds. */
 export interface Patience {
@@ -53,6 +53,13 @@ const mostComplaintBytes = 64 * 1024
 
 /** One parsed event of a stream of them. */
 export type Event = Readonly<Record<string, unknown>>
+
+/** The object that a part of what a server says is, if it is one. */
+export const recordOf = (value: unknown): Event | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Event) : undefined
+
+/** The text that a part is; of anything else, none. */
+export const wordOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
 export interface Exchange {
   readonly address: Address
@@ -92,9 +99,9 @@ const bodyOf = (response: HttpClientResponse, most: number, where: string): Effe
 
 const objectOf = (text: string, where: string, what: string, key: string | undefined): Effect.Effect<Event, Fault> =>
   Effect.suspend(() => {
-    const value = parsed(text)
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? Effect.succeed(value as Event)
+    const value = recordOf(parsed(text))
+    return value !== undefined
+      ? Effect.succeed(value)
       : Effect.fail(new Fault("failed", `${where} sends ${what} that is no JSON object: ${said(text, key)}`))
   })
 
@@ -246,10 +253,14 @@ const events = (
   patience: Patience
 ): Stream.Stream<Event, Fault> => {
   const reader = new SseReader()
-  const read = (take: () => ReadonlyArray<{ readonly event: string; readonly data: string }>) =>
-    Effect.try({ try: take, catch: (cause) => cause as SseFault }).pipe(
-      Effect.mapError(({ message }) => new Fault("lost", `${where} sends no proper stream: ${message}.`))
-    )
+  const read = (take: () => ReadonlyArray<SseEvent>) =>
+    Effect.try({
+      try: take,
+      catch: (cause) => {
+        if (!(cause instanceof SseFault)) throw cause
+        return new Fault("lost", `${where} sends no proper stream: ${cause.message}.`)
+      }
+    })
   return response.stream.pipe(
     Stream.mapError((error) => brokenOff(where, error)),
     watched(where, patience, () => reader.begun),

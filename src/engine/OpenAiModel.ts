@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { openAiChat } from "./codecs/OpenAiChat.ts"
-import { EngineError } from "./EngineError.ts"
+import { badRequest, type EngineError } from "./EngineError.ts"
 import { Model, type ModelIdentity } from "./Model.ts"
 import { type Address, isKey, parseAddress } from "./OpenAiAddress.ts"
 import * as Chat from "./OpenAiChat.ts"
@@ -37,8 +37,6 @@ export interface OpenAiOptions {
 
 /** Nobody says how much fits; the server's own refusal is the limit. */
 const unbounded = 2 ** 50
-
-const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })
 
 const addressOf = ({ allowPlainHttp, apiKey, url }: OpenAiOptions): Result.Result<Address, string> => {
   const address = parseAddress(url)

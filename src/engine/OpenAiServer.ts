@@ -5,9 +5,9 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Families from "./codecs/Families.ts"
-import { EngineError } from "./EngineError.ts"
+import { badRequest, type EngineError } from "./EngineError.ts"
 import { type Fault, said } from "./OpenAiFault.ts"
-import type { Event, Exchange } from "./OpenAiHttp.ts"
+import { type Event, type Exchange, recordOf } from "./OpenAiHttp.ts"
 
 /** Which way to talk: prompts of ours, or messages as data. */
 export type Api = "completions" | "chat"
@@ -38,8 +38,6 @@ export interface Server {
   readonly tokens: boolean
 }
 
-const record = (value: unknown): Event | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Event) : undefined
 const word = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
 const count = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined
@@ -64,13 +62,11 @@ const guess = (question: Effect.Effect<Event, Fault>): Effect.Effect<Event | und
 
 const listed = (answer: Event | undefined): ReadonlyArray<Listed> =>
   (Array.isArray(answer?.["data"]) ? answer["data"] : []).flatMap((entry) => {
-    const id = word(record(entry)?.["id"])
+    const id = word(recordOf(entry)?.["id"])
     if (id === undefined) return []
-    const { max_model_len: most, owned_by: owner } = record(entry)!
+    const { max_model_len: most, owned_by: owner } = recordOf(entry)!
     return [{ id, owner: word(owner), contextTokens: count(most) }]
   })
-
-const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })
 
 /** A model's name for people: llama.cpp's server calls one by the whole path of its file. */
 export const nameOf = (id: string): string => (/\.gguf$/i.test(id) ? id.replace(/^.*[/\\]/, "") : id)
@@ -108,7 +104,7 @@ interface Found {
 const llamaCpp = (props: Event, tokenized: Event | undefined): Found => ({
   kind: "llama.cpp",
   tokens: Array.isArray(tokenized?.["tokens"]),
-  contextTokens: count(record(props["default_generation_settings"])?.["n_ctx"]),
+  contextTokens: count(recordOf(props["default_generation_settings"])?.["n_ctx"]),
   template: word(props["chat_template"]),
   build: word(props["build_info"])
 })
@@ -121,7 +117,7 @@ const look = Effect.fnUntraced(function* (
   const { root } = exchange.address
   const none = { contextTokens: entry?.contextTokens, template: undefined, build: undefined }
   const props = yield* guess(exchange.ask(`${root}/props`))
-  if (props !== undefined && record(props["default_generation_settings"]) !== undefined) {
+  if (props !== undefined && recordOf(props["default_generation_settings"]) !== undefined) {
     return llamaCpp(props, yield* guess(exchange.ask(`${root}/tokenize`, { content: "a" })))
   }
   if (entry?.owner !== "vllm" && entry?.contextTokens === undefined) return { kind: "plain", tokens: false, ...none }
@@ -158,11 +154,15 @@ export const detect = Effect.fnUntraced(function* (
   const { api, root } = exchange.address
   const models = listed(yield* ifThere(exchange.ask(`${api}/models`)))
   const model = yield* chosenModel(exchange.where, models, wishes.model)
-  const found = yield* look(exchange, model, models.find(({ id }) => id === model) ?? undefined)
+  const found = yield* look(
+    exchange,
+    model,
+    models.find(({ id }) => id === model)
+  )
   const way = wayOf(found, wishes)
   if (way.api === "completions" && found.kind !== "llama.cpp" && wishes.codec === undefined) {
     return yield* badRequest(
-      `${root}: prompts of ours need the model's language, which the server does not tell. Name the codec, or talk to it with chat.`
+      `${root}: prompts of ours need the model's language, which the server does not tell. Name the codec (--codec ID), or talk to it with chat (--engine-api chat).`
     )
   }
   return { ...found, ...way, model }

@@ -7,15 +7,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
-import { EngineError } from "./EngineError.ts"
+import { badRequest, EngineError } from "./EngineError.ts"
 import type { GenerationEvent, TurnRequest } from "./Generation.ts"
 import type { ModelSession, Recovery } from "./Model.ts"
 import type { Dialect, Ended, Entry, Hearing } from "./OpenAiDialect.ts"
-import { Fault } from "./OpenAiFault.ts"
+import { Fault, thrown } from "./OpenAiFault.ts"
 import type { Exchange } from "./OpenAiHttp.ts"
 import type { Segment, Span } from "./Prompt.ts"
 
-const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })
 const sizeOf = (entries: ReadonlyArray<Entry>): number => entries.reduce((sum, { size }) => sum + size, 0)
 
 /** Characters a token may have on average before a server is taken to count wrongly. */
@@ -195,16 +194,19 @@ export class OpenAiSession {
 /** One turn over however many attempts it takes: what was said, when, and how it ended. */
 class Attempts {
   readonly #where: string
-  readonly #most: number
+  /** Events may say nothing, and are as many as characters at most. */
+  readonly #most: { readonly chars: number; readonly events: number }
   #started = 0
   #first: number | undefined
   #text: Array<string> = []
   #chars = 0
+  #events = 0
   #ended: Ended = { reason: "eog" }
 
   constructor(where: string, { maxTokens }: TurnRequest) {
     this.#where = where
-    this.#most = maxTokens * mostCharsPerToken + 65_536
+    const chars = maxTokens * mostCharsPerToken
+    this.#most = { chars: chars + 65_536, events: chars + 4_096 }
   }
 
   /** Something of the turn is out of our hands. */
@@ -227,8 +229,8 @@ class Attempts {
   /** The events of one attempt. */
   events(events: Stream.Stream<Readonly<Record<string, unknown>>, Fault>, hearing: Hearing) {
     const taken = events.pipe(
-      Stream.mapEffect((event) => Effect.try({ try: () => hearing.take(event), catch: (cause) => cause as Fault })),
-      Stream.tap((heard) => (heard[0]?._tag === "Prefill" ? Effect.void : this.#mark)),
+      Stream.mapEffect((event) => Effect.try({ try: () => hearing.take(event), catch: thrown })),
+      Stream.tap((heard) => (heard[0]?._tag === "Prefill" ? Effect.void : this.#heard)),
       Stream.takeUntil(() => hearing.over()),
       // Once the end was said, what comes of the connection does not matter.
       Stream.catch((fault) => (hearing.end() === undefined ? Stream.fail(fault) : Stream.empty))
@@ -249,19 +251,23 @@ class Attempts {
     )
   }
 
-  /** The first word, of whatever kind: calls are told at the end, but generated before. */
-  readonly #mark = Effect.map(Clock.currentTimeMillis, (now) => {
+  /** An event of the turn; the first is its first word, of whatever kind: calls are told at the end, but generated before. */
+  readonly #heard = Effect.flatMap(Clock.currentTimeMillis, (now) => {
     this.#first ??= now
+    this.#events += 1
+    return this.#events > this.#most.events ? Effect.fail(this.#endless()) : Effect.void
   })
 
   readonly #take = (piece: Piece): Effect.Effect<void, Fault> =>
     Effect.suspend(() => {
       this.#text.push(piece.text)
       this.#chars += piece.text.length
-      return this.#chars > this.#most
-        ? Effect.fail(new Fault("failed", `${this.#where} does not stop where it was told to.`))
-        : Effect.void
+      return this.#chars > this.#most.chars ? Effect.fail(this.#endless()) : Effect.void
     })
+
+  #endless(): Fault {
+    return new Fault("failed", `${this.#where} does not stop where it was told to.`)
+  }
 
   /** @param prompt tokens of the whole prompt @param spoken tokens of the turn, counted or estimated */
   readonly end = (prompt: number, spoken: number): Effect.Effect<GenerationEvent> =>

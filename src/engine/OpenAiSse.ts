@@ -19,7 +19,7 @@ export interface SseEvent {
 }
 
 /** Characters one event may have. */
-export const mostEventChars = 4 * 1024 * 1024
+const mostEventChars = 4 * 1024 * 1024
 
 export class SseReader {
   readonly #decoder = new TextDecoder("utf-8", { fatal: true })

@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { EngineError } from "./EngineError.ts"
+import { sizeOf, unknownIds } from "./Estimate.ts"
 import { Fault } from "./OpenAiFault.ts"
 import { cut } from "./OpenAiGuard.ts"
 import type { Event, Exchange } from "./OpenAiHttp.ts"
@@ -18,15 +19,9 @@ export interface Tokens {
   ) => Effect.Effect<ReadonlyArray<number>, EngineError>
 }
 
-/** Characters of a token, where nobody counts. */
-const unit = 4
-
-export const estimate = (segments: ReadonlyArray<Segment>): number =>
-  segments.reduce((size, { text }) => size + Math.ceil(text.length / unit), 0)
-
-/** As many ids as are estimated. They are all the same: what cannot be told apart is to look so. */
+/** As many ids as are estimated. */
 export const estimated: Tokens = {
-  encode: (segments) => Effect.sync(() => Array.from({ length: estimate(segments) }, () => 0))
+  encode: (segments) => Effect.sync(() => unknownIds(sizeOf(segments)))
 }
 
 /** Texts whose ids are remembered, and how long they may be. */

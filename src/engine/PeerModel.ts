@@ -4,9 +4,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { EngineError } from "./EngineError.ts"
+import { badRequest } from "./EngineError.ts"
+import { sizeOf, tokensIn, unknownIds } from "./Estimate.ts"
 import { Model, type ModelSession } from "./Model.ts"
-import type { Segment } from "./Prompt.ts"
 
 export interface Peer {
   /** Who it is, for the record. */
@@ -19,10 +19,6 @@ export interface Peer {
 
 /** Nobody has to keep it in mind, so there is room for everything. */
 const contextTokens = 2 ** 50
-const unit = 4
-
-const sizeOf = (segments: ReadonlyArray<Segment>): number =>
-  segments.reduce((size, { text }) => size + Math.ceil(text.length / unit), 0)
 
 const session = (peer: Peer): ModelSession => {
   let length = 0
@@ -44,17 +40,17 @@ const session = (peer: Peer): ModelSession => {
     turn: (opening) =>
       Stream.fromEffect(peer.next).pipe(
         Stream.flatMap((text) => {
-          const [prefillTokens, outputTokens] = [sizeOf(opening), Math.ceil(text.length / unit)]
+          const [prefillTokens, outputTokens] = [sizeOf(opening), tokensIn(text)]
           turn = prefillTokens + outputTokens
           const usage = { prefillTokens, outputTokens, prefillMillis: 0, decodeMillis: 0 }
-          const tokens = Array.from({ length: outputTokens }, () => 0)
+          const tokens = unknownIds(outputTokens)
           return Stream.make({ _tag: "Piece", text, tokens } as const, { _tag: "End", reason: "eog", usage } as const)
         })
       ),
     keep: (closing) =>
       Effect.suspend(() => {
         if (turn === undefined) {
-          return Effect.fail(new EngineError({ reason: "bad_request", message: "there is no finished turn to keep" }))
+          return Effect.fail(badRequest("There is no finished turn to keep."))
         }
         const span = grow(turn + sizeOf(closing))
         turn = undefined
@@ -67,9 +63,7 @@ const session = (peer: Peer): ModelSession => {
       Effect.suspend(() => {
         turn = undefined
         if (!boundaries.includes(to)) {
-          return Effect.fail(
-            new EngineError({ reason: "bad_request", message: `the log has no boundary at token ${to}` })
-          )
+          return Effect.fail(badRequest(`The log has no boundary at token ${to}.`))
         }
         boundaries = boundaries.filter((boundary) => boundary <= to)
         length = to
@@ -85,6 +79,6 @@ export const make = (peer: Peer): Model["Service"] =>
   Model.of({
     // It plays what it is given, as a script does; a replay of its record plays the record.
     identity: { engine: "scripted", name: peer.name, contextTokens },
-    tokenize: (segments) => Effect.succeed(Array.from({ length: sizeOf(segments) }, () => 0)),
+    tokenize: (segments) => Effect.succeed(unknownIds(sizeOf(segments))),
     session: Effect.sync(() => session(peer))
   })

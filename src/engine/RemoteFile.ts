@@ -10,6 +10,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { EngineError } from "./EngineError.ts"
 
@@ -50,15 +51,13 @@ export const failed = (uri: string, why: string, cause?: unknown): EngineError =
   new EngineError({
     reason: "missing_file",
     message: `The model ${shownUri(uri)} could not be downloaded. ${why}`,
-    ...(cause === undefined ? {} : { cause })
+    // A cause repeats the address, and with it what is not shown of it.
+    ...(cause === undefined || shownUri(uri) !== uri ? {} : { cause })
   })
 
-/** Without name, password and query. */
-export const shownUri = (uri: string): string => {
-  if (!/^https?:/i.test(uri) || !URL.canParse(uri)) return uri
-  const { origin, pathname } = new URL(uri)
-  return `${origin}${pathname}`
-}
+/** Without name, password and query, also where it is no proper address. */
+export const shownUri = (uri: string): string =>
+  /^https?:/i.test(uri) ? uri.replace(/[?#].*$/s, "").replace(/^([a-z]+:\/*)[^/]*@/i, "$1") : uri
 
 const noConnection = (uri: string, url: string, cause?: unknown) =>
   failed(
@@ -147,8 +146,18 @@ const decodeManifest = Schema.decodeUnknownOption(Schema.fromJsonString(Manifest
 
 const inPath = (path: string): string => path.split("/").map(encodeURIComponent).join("/")
 
+/** Its path becomes the name of a file, so each part of it must mean something. */
+const isAddress = (uri: string): boolean =>
+  URL.canParse(uri) && Result.isSuccess(Result.try(() => decodeURIComponent(new URL(uri).pathname)))
+
 /** `USER/REPO[:TAG]` or `USER/REPO/FILE[#BRANCH]`, as the library reads it. */
 const hubName = /^(?:hf|huggingface):(?:\/\/)?([^/:#]+)\/([^/:#]+)(?:\/([^#]+?)(?:#(.+))?|:([^/#]+))?$/i
+
+/** What is wrong with how a model to download is written, which no server need be asked. */
+export const uriProblem = (uri: string): string | undefined => {
+  if (/^https?:/i.test(uri)) return isAddress(uri) ? undefined : "that is no address"
+  return hubName.test(uri) ? undefined : "it is written hf:USER/REPO:QUANT or hf:USER/REPO/FILE.gguf"
+}
 
 /** Asks the server of a URI. Fails with `missing_file`, saying what to do: no connection, no such file, no permission. */
 export const ask = Effect.fnUntraced(function* (uri: string): Effect.fn.Return<RemoteFile, EngineError> {
@@ -156,7 +165,7 @@ export const ask = Effect.fnUntraced(function* (uri: string): Effect.fn.Return<R
   const token = yield* variable("HF_TOKEN")
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
   if (/^https?:/i.test(uri)) {
-    if (!URL.canParse(uri)) return yield* failed(uri, "That is no address.")
+    if (!isAddress(uri)) return yield* failed(uri, "That is no address.")
     const hub = new URL(uri).host === new URL(base).host
     const url = hub ? uri.replace("/blob/", "/resolve/") : uri
     return yield* askAt(uri, url, hub, hub ? headers : {})

@@ -45,6 +45,8 @@ export interface RegisteredTool {
   readonly terms: BoundTerms
   /** SHA-256 (hex) of the canonical JSON of spec and contract. */
   readonly hash: string
+  /** Each of its calls is a run of its own. */
+  readonly isRun?: true
   /** Untrusted arguments to validated ones, or every problem they have. */
   readonly check: (args: JsonObject) => Result.Result<ValidatedArguments, ReadonlyArray<Problem>>
   /** Decode, handler, encode, in this thread. Only `Execution` calls it. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -188,6 +188,20 @@ describe("what a server gives", () => {
   )
 })
 
+describe("a directory that cannot be written", () => {
+  it.live("is said to be that, with what to do", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      const uri = `${server.url}/m.gguf`
+      server.files.set("/m.gguf", { body: small })
+      mkdirSync(join(dir, "models", `.pull-${sha256(Buffer.from(uri)).slice(0, 12)}.json`), { recursive: true })
+      const error = yield* failing(dir, uri)
+      assert.strictEqual(error.reason, "missing_file")
+      assert.match(error.message, /cannot be written: EISDIR.*--models-dir/)
+    }).pipe(Effect.scoped)
+  )
+})
+
 describe("a machine without a network", () => {
   it.live("is told so at once, and uses what it has", () =>
     Effect.gen(function* () {
@@ -245,6 +259,20 @@ describe("names", () => {
       // One that has ended does not keep it.
       writeFileSync(join(dir, "models", `${state}.lock`), String(2 ** 22 + 1))
       yield* taking(dir, uri)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that this process is downloading are left to whoever came first", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      const uri = `${server.url}/m.gguf`
+      server.files.set("/m.gguf", { body: large, fault: holding })
+      const first = yield* Effect.forkChild(taking(dir, uri))
+      yield* written(join(dir, "models/m.gguf.ipull"))
+      assert.match((yield* failing(dir, uri)).message, /This process is downloading it now/)
+      yield* Fiber.interrupt(first)
+      server.files.set("/m.gguf", { body: large })
+      assert.isFalse((yield* taking(dir, uri)).had)
     }).pipe(Effect.scoped)
   )
 })

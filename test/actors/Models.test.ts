@@ -212,6 +212,24 @@ describe("models that take turns in memory", () => {
     })
   )
 
+  it.effect("closes what was to make room for somebody who came while everything was being closed", () =>
+    Effect.gen(function* () {
+      const { closing, log, made } = scripted({ loaded: 2 })
+      const scope = yield* Scope.make()
+      const models = yield* Scope.provide(made, scope)
+      for (const name of ["a", "b"]) yield* (yield* user(models, name)).leave
+      const slow = yield* Deferred.make<void>()
+      closing.set("a", slow)
+      const first = yield* user(models, "c")
+      const ending = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      const late = yield* user(models, "d")
+      yield* Deferred.succeed(slow, undefined)
+      yield* Fiber.join(ending)
+      for (const one of [first, late]) assert.strictEqual((yield* Effect.flip(one.model)).reason, "lost")
+      assert.deepStrictEqual(log, ["open a", "open b", "close a", "close b"])
+    })
+  )
+
   it.effect("closes with its scope what was about to make room, too", () =>
     Effect.gen(function* () {
       const { closing, log, made } = scripted({

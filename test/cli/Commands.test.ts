@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -30,6 +30,71 @@ describe("the command line", () => {
         assert.strictEqual(code, 2, args.join(" "))
         assert.include(err, hint)
         assert.strictEqual(out, "", "diagnostics go to standard error")
+      }
+    })
+  )
+
+  it.effect("puts what the parser refuses into a document, where JSON was asked for, and only there", () =>
+    Effect.gen(function* () {
+      const cases = [
+        [["run", "--json", "--bogus", "x"], "--bogus"],
+        [["run", "--gpu", "abacus", "--json", "x"], "abacus"],
+        [["trace", "nothing", "--json"], "nothing"]
+      ] as const
+      for (const [args, named] of cases) {
+        const { code, err, out } = yield* invoke(args)
+        const { error } = JSON.parse(out) as {
+          readonly error: { readonly exit_code: number; readonly message: string }
+        }
+        assert.deepStrictEqual([code, error.exit_code], [2, 2], args.join(" "))
+        assert.include(error.message, named)
+        assert.include(err, error.message.split("\n")[0]!)
+      }
+      for (const args of [
+        ["run", "--json", "--no-json", "--bogus", "x"],
+        ["run", "--bogus", "--", "--json"]
+      ]) {
+        assert.strictEqual((yield* invoke(args)).out, "", args.join(" "))
+      }
+    })
+  )
+
+  it.effect("says which command has a flag that this one has not", () =>
+    Effect.gen(function* () {
+      const { code, err } = yield* invoke(["chat", "--run-dir", "x"])
+      assert.strictEqual(code, 2)
+      assert.include(err, "It is an option of writ run")
+      assert.notInclude((yield* invoke(["chat", "--bogus", "x"])).err, "writ run")
+    })
+  )
+
+  it.effect("makes no directory for a ledger but its own", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const file = join(cwd, "nowhere", "x.sqlite")
+      for (const args of [
+        ["run", "hi"],
+        ["mcp", "serve"],
+        ["serve", "--port", "0"]
+      ]) {
+        const { code, err } = yield* invoke([...args, "--ledger", file])
+        assert.strictEqual(code, 2, args[0])
+        assert.include(err, `--ledger ${file}: `)
+        assert.include(err, "there is no such directory")
+      }
+      assert.isFalse(existsSync(join(cwd, "nowhere")))
+    })
+  )
+
+  it.effect("refuses a model whose name cannot be one before anybody is asked for it", () =>
+    Effect.gen(function* () {
+      for (const args of [
+        ["run", "--model", "hf:nope", "hi"],
+        ["models", "pull", "hf:nope"]
+      ]) {
+        const { code, err } = yield* invoke(args)
+        assert.strictEqual(code, 2, args[0])
+        assert.include(err, "hf:nope: it is written hf:USER/REPO:QUANT")
       }
     })
   )

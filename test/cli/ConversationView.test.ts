@@ -15,6 +15,8 @@ const screenOf = () => {
     write: line,
     line,
     progress: (text) => void drawn.push(text),
+    terminal: false,
+    directions: false,
     hold: () => {},
     now: () => 0
   } satisfies Screen

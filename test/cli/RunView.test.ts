@@ -5,16 +5,18 @@ import { block, count, cut, duration, inline, size } from "../../src/cli/Printab
 import { RunView } from "../../src/cli/RunView.ts"
 import type { Screen } from "../../src/cli/Screen.ts"
 import type { AgentEvent } from "../../src/effects/AgentEvent.ts"
+import type { Outcome } from "../../src/effects/Outcome.ts"
+import type { Stop } from "../../src/effects/State.ts"
 
 const plain = (text: string): string => text
 
-const screenOf = () => {
+const screenOf = (columns = 60, terminal = false) => {
   let text = ""
   let now = 0
   const progress: Array<string> = []
   const screen: Screen = {
     paint: { bold: plain, dim: plain, red: plain, green: plain, cyan: plain, yellow: plain },
-    columns: 60,
+    columns,
     write: (more) => {
       text += more
     },
@@ -24,6 +26,8 @@ const screenOf = () => {
     progress: (more) => {
       progress.push(more)
     },
+    terminal,
+    directions: terminal,
     hold: () => {},
     now: () => now
   }
@@ -101,6 +105,61 @@ describe("a run on the screen", () => {
     const text = shown({ _tag: "Text", turn: 0, text: "half" }, { _tag: "Retracted", turn: 0, reason: "rolled_back" })
     assert.strictEqual(text, "  half\n  (not an answer: rolled back)\n")
   })
+
+  it("says in one line which way the model has sent it, and nothing where the caller has", () => {
+    const routed = (route: "chat" | "task", by: "model" | "caller" | "chat") => shown({ _tag: "Routed", route, by })
+    assert.strictEqual(routed("chat", "model"), "  (taken for a chat: no tools)\n")
+    assert.strictEqual(routed("task", "model"), "  (taken for a task)\n")
+    assert.strictEqual(routed("task", "chat"), "  (this is a task: it goes on with the tools)\n")
+    assert.deepStrictEqual([routed("chat", "caller"), routed("task", "caller")], ["", ""])
+  })
+})
+
+describe("the answer on a screen", () => {
+  const said = (terminal: boolean, ...events: ReadonlyArray<AgentEvent>): string => {
+    const { said, screen } = screenOf(24, terminal)
+    const view = new RunView(screen)
+    for (const event of [...events, { _tag: "StateEntered", state: "Generating", turn: 1 } as const]) view.event(event)
+    return said().replace("\n\u001b[1mturn 2\u001b[0m\n", "").replace("\nturn 2\n", "")
+  }
+  const pieces = (text: string, size = 3, kind: "Text" | "Reasoning" = "Text"): ReadonlyArray<AgentEvent> =>
+    (text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? []).map((piece) => ({ _tag: kind, turn: 0, text: piece }))
+  const long = "The quick brown fox jumps over the lazy dog, twice.\n\n- one item that goes on\n"
+
+  it("is wrapped at words where a person reads it, however it arrives", () => {
+    const wrapped = [
+      "  The quick brown fox",
+      "  jumps over the lazy",
+      "  dog, twice.",
+      "",
+      "  - one item that goes",
+      "    on",
+      ""
+    ].join("\n")
+    for (const size of [1, 3, 7, 999]) assert.strictEqual(said(true, ...pieces(long, size)), wrapped, String(size))
+  })
+
+  it("leaves code and addresses to the terminal, so that they can be copied", () => {
+    const text = "See\n```\nconst aaaaaaaaaaaaaaaaaaaa = bbbbbbbbbbb\n```\nhttps://host.test/a/very/long/address now"
+    assert.strictEqual(
+      said(true, ...pieces(text)),
+      "  See\n  ```\n  const aaaaaaaaaaaaaaaaaaaa = bbbbbbbbbbb\n  ```\n  https://host.test/a/very/long/address now\n"
+    )
+  })
+
+  it("tells a terminal which way a paragraph reads, ahead of its margin", () => {
+    const out = said(true, ...pieces("مرحبا بك في هذا البرنامج الجديد\nok"))
+    assert.match(out, /^\u001b\[2 k {2}مرحبا/)
+    for (const line of out.split("\n").slice(0, -1)) assert.match(line, /^(?:\u001b\[\d k)* {2}\S/)
+  })
+
+  it("is as it is where another program reads it, and what is held back is not lost before something else is said", () => {
+    assert.strictEqual(said(false, ...pieces("a b c d e f g h i j k l m n o p")), "  a b c d e f g h i j k l m n o p\n")
+    const finished: AgentEvent = { _tag: "Generated", turn: 0, tokens: 90, millis: 2_000, ended: true }
+    assert.strictEqual(said(true, ...pieces("I see"), finished), "  I see\n  (90 tokens at 45.0 tokens/s)\n")
+    const thought = [...pieces("hm hm", 2, "Reasoning"), ...pieces("It is 5.")]
+    assert.strictEqual(said(true, ...thought), "  hm hm\n  It is 5.\n")
+  })
 })
 
 describe("long work on the screen", () => {
@@ -165,6 +224,32 @@ describe("long work on the screen", () => {
     const one = shows({ _tag: "CallFinished", callId: "a", tool: "send", answer, millis: 1 })
     assert.strictEqual(one, "fetch is running … 4 s")
     assert.strictEqual(shows({ _tag: "CallFinished", callId: "b", tool: "fetch", answer, millis: 1 }), "")
+  })
+})
+
+describe("the end of a run", () => {
+  const endOf = (stop: Stop, columns = 200): ReadonlyArray<string> => {
+    const { said, screen } = screenOf(columns, true)
+    const millis = { total: 234, model: 1, tools: 2, orchestration: 231 }
+    const outcome = { stop, millis, turns: 1, toolCalls: 0, artifacts: [], usage: { outputTokens: 4 } }
+    new RunView(screen).closing(outcome as unknown as Outcome, undefined, { _tag: "Nothing" })
+    return said().split("\n").slice(1)
+  }
+  const spent = "234 ms: model 1 ms, tools 2 ms, orchestration 231 ms"
+
+  it("is a sentence, and apart from it what it took", () => {
+    assert.strictEqual(endOf({ _tag: "Completed", text: "x" })[0], `done in ${spent}`)
+    const failed = endOf({ _tag: "Failed", class: "engine", message: "Not found. Check the address." })
+    assert.deepStrictEqual(failed.slice(0, 2), ["failed (engine): Not found. Check the address.", `it took ${spent}`])
+    const detail = "send (call-0-0): its outcome is unknown"
+    assert.deepStrictEqual(endOf({ _tag: "Escalated", detail }).slice(0, 2), [`stopped: ${detail}`, `it took ${spent}`])
+    const narrow = endOf({ _tag: "Failed", class: "engine", message: "Not found. Check the address." }, 30)
+    assert.deepStrictEqual(narrow.slice(0, 2), ["failed (engine): Not found.", "Check the address."])
+  })
+
+  it("names the flag that makes a context larger", () => {
+    const detail = "It holds 512. Shorten the conversation, or open the model with a larger context."
+    assert.match(endOf({ _tag: "ContextExhausted", detail })[0]!, /larger context \(--context TOKENS\)\.$/)
   })
 })
 

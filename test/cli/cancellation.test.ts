@@ -87,7 +87,7 @@ describe("a run that is cancelled", () => {
       Effect.gen(function* () {
         const { left, run } = yield* cancelled(one, "--trace-content")
         assert.strictEqual(left.code, 4, left.err + left.screen)
-        assert.include(left.screen, `\ncancelled (${one.at}) in `)
+        assert.include(left.screen, `\ncancelled (${one.at})\nit took `)
         assert.include(left.screen, `npx writ run --resume ${run} --script `)
         const { trace, transcript } = recordOf(run)
         assert.strictEqual(trace.at(-1)?.event_type, "run_cancelled")

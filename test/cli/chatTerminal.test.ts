@@ -139,7 +139,63 @@ describe.skipIf(!hasTmux)("writ chat at a terminal", () => {
         other.terminal.keys("C-c")
         yield* other.terminal.until(/half a line\^C\n>$/)
         other.terminal.keys("C-c")
+        yield* other.terminal.until(/\^C\n>\n {2}Ctrl-C once more leaves\n>$/)
+        // Who goes on talking has not left.
+        yield* say(other.terminal, "hello", /Hello\.[\s\S]*\n>$/)
+        other.terminal.keys("C-c")
+        yield* other.terminal.until(/Hello\.[\s\S]*Ctrl-C once more leaves\n>$/)
+        other.terminal.keys("C-c")
         assert.strictEqual(yield* other.terminal.ended, 0)
+      }),
+    timeout
+  )
+
+  it.live(
+    "shows nothing of an answer after Ctrl-C, which leaves nothing but the answer, however late it comes",
+    () =>
+      Effect.gen(function* () {
+        const long = words("one two three four five six seven eight nine ten eleven twelve")
+        const { cwd, terminal } = yield* chatting({ turns: [{ text: long, millisPerToken: 500 }, "Whole.", "Last."] })
+        yield* say(terminal, "slowly", /^one two/m)
+        terminal.keys("C-c")
+        yield* terminal.until("/undo takes it back")
+        const stopped = since(terminal, "slowly")
+        const at = stopped.indexOf("stopping; once more to quit at once")
+        assert.match(stopped[at - 1] ?? "", /^one two/)
+        assert.strictEqual(stopped[at + 1], "cancelled (generation)")
+        yield* say(terminal, "now", "Whole.")
+        terminal.keys("C-c")
+        yield* terminal.until(/Whole\.[\s\S]*once more/)
+        yield* say(terminal, "and then", "Last.")
+        terminal.keys("C-d")
+        assert.strictEqual(yield* terminal.ended, 0)
+        assert.strictEqual(traces(cwd).length, 3)
+      }),
+    timeout
+  )
+
+  it.live(
+    "keeps what is typed while the engine starts for the first prompt, and shows none of it before",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* directory
+        const terminal = yield* pane([process.execPath, entry, "chat"], { cwd })
+        yield* terminal.until("starting the engine")
+        terminal.type("typed early")
+        yield* terminal.until(/^> typed early$/m)
+        assert.notMatch(terminal.sent(), /(?:engine|model|context)[^\r\n\u001b]*typed/)
+        assert.strictEqual(terminal.screen().join("\n").split("typed early").length, 2)
+        terminal.keys("C-c")
+        yield* terminal.until(/typed early\^C\n>$/)
+        terminal.keys("C-d")
+        assert.strictEqual(yield* terminal.ended, 0)
+        const other = yield* pane(
+          ["/bin/sh", "-c", `trap : INT; '${process.execPath}' '${entry}' chat; echo "code $?"; stty -a`],
+          { cwd }
+        )
+        yield* other.until("starting the engine")
+        other.keys("C-c")
+        yield* other.until(/code 4[\s\S]* isig icanon [\s\S]* echo /)
       }),
     timeout
   )

@@ -116,6 +116,8 @@ describe("what a dry run would have done", () => {
         write: () => {},
         line: () => {},
         progress: () => {},
+        terminal: false,
+        directions: false,
         hold: () => {},
         now: () => 0
       }

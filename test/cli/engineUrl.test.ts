@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { type RawSettings, resolve } from "../../src/effects/Settings.ts"
-import { directory, invoke } from "../kit/cli.ts"
+import { directory, invoke, writ } from "../kit/cli.ts"
 import * as Servers from "../kit/openAiServer.ts"
 import { call, lines } from "../kit/script.ts"
 
@@ -66,6 +66,18 @@ describe("a server on the command line", () => {
       assert.deepStrictEqual([code, /--engine-url: conversation files name their models/.test(err)], [2, true], err)
       const { out } = yield* invoke(["doctor"], { WRIT_ENGINE_URL: "http://127.0.0.1:9" })
       assert.include(out, "on the server http://127.0.0.1:9; a run asks it")
+    })
+  )
+
+  it.live("is talked to as a settings file or a variable says, and neither is in the way of a run without one", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const script = join(cwd, "script.json")
+      writeFileSync(script, JSON.stringify({ turns: ["It is 5."] }))
+      writeFileSync(join(cwd, "writ.config.json"), JSON.stringify({ engineApi: "chat" }))
+      const args = ["run", "2+3?", ...at(cwd, "--script", script, "--tools", "none", "--quiet")]
+      const ran = yield* writ(args, { cwd, env: { WRIT_API_KEY_ENV: "KEY", WRIT_ENGINE_API: "completions" } })
+      assert.deepStrictEqual([ran.code, ran.out], [0, "It is 5.\n"], ran.err)
     })
   )
 
@@ -156,6 +168,15 @@ describe("a server on the command line", () => {
       const other = yield* invoke(["run", "t", ...at(cwd, "--engine-url", chat.url, "--codec", "qwen3")])
       assert.strictEqual(other.code, 2)
       assert.match(other.err, /--codec qwen3: this server is told messages .*--engine-api completions/)
+      const unknown = yield* Servers.llamaCpp([], { template: "no template anybody knows" })
+      for (const [{ url }, code] of [
+        [chat, 1],
+        [unknown, 2]
+      ] as const) {
+        const forced = yield* invoke(["run", "t", ...at(cwd, "--engine-url", url, "--engine-api", "completions")])
+        assert.strictEqual(forced.code, code)
+        assert.match(forced.err, /--codec ID.*--engine-api chat/)
+      }
     })
   )
 

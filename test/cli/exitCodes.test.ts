@@ -180,6 +180,31 @@ describe("the exit code of writ run", () => {
     assert.sameMembers([...new Set(rows.map(({ stop }) => stop))], Object.keys(all))
   })
 
+  it.effect("is 7 with the commands that look an effect of unknown outcome up, and settle it", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const run = join(cwd, "run")
+      const of = { cwd, turns: [call("send", { to: "bob" })], services: haunted }
+      const args = ["--tools", "send", "--approve", "all", "--run-dir", run, "--trace-content"]
+      const left = yield* runCli({ ...of, args: [...args, "Do it."] })
+      assert.strictEqual(left.code, 7, left.err)
+      const key = String(recordOf(run).trace.find(({ event_type }) => event_type === "effect_escalated")?.data["key"])
+      const short = key.slice(0, 12)
+      assert.match(short, /^[0-9a-f]{12}$/)
+      assert.match(left.screen, /^stopped: send \(call-0-0\): its outcome is unknown\nit took .+: model .+/m)
+      const ledger = / --ledger (\S+)$/m.exec(left.screen)?.[1]
+      assert.isDefined(ledger)
+      const resolving = ["--happened", "--did-not-happen", "--failed"].map(
+        (found) => `           npx writ ledger resolve ${short} ${found} --reason '…' --ledger ${ledger}`
+      )
+      const shown = `next       npx writ ledger show ${short} --ledger ${ledger}`
+      assert.include(left.screen, [shown, ...resolving].join("\n"))
+      assert.notInclude(left.screen, "run --resume")
+      const quiet = yield* runCli({ ...of, args: ["--tools", "send", "--approve", "all", "-q", "Do it."] })
+      assert.match(quiet.err, /its outcome is unknown; npx writ ledger show [0-9a-f]{12} --ledger \S+$/m)
+    })
+  )
+
   it.effect("is 2 where nothing was run", () =>
     Effect.gen(function* () {
       const cwd = yield* directory

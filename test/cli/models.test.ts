@@ -120,7 +120,56 @@ describe("writ models alias", () => {
   )
 })
 
+describe("a target of a name", () => {
+  it.effect("that is not there is refused as what it was given as, and not as an option", () =>
+    Effect.gen(function* () {
+      const { run } = yield* withModels("one")
+      const { code, err } = yield* run("alias", "default", "nowhere")
+      assert.strictEqual(code, 2)
+      assert.match(err, /^writ: nowhere: there is no such file/)
+      assert.strictEqual((yield* run("alias", "default", "hf:nope")).code, 2)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a key in an address", () => {
+  it.effect("is used and never shown, not in JSON either", () =>
+    Effect.gen(function* () {
+      const { models, run } = yield* withModels("one")
+      const uri = "https://ann:sesame@example.org/m.gguf?key=sesame"
+      const told = [
+        yield* run("alias", "default", uri),
+        yield* run("alias"),
+        yield* run("alias", "--json"),
+        yield* run("list"),
+        yield* run("list", "--json")
+      ]
+      assert.deepStrictEqual(
+        told.map(({ code }) => code),
+        [0, 0, 0, 0, 0]
+      )
+      for (const { err, out } of told) {
+        assert.notInclude(out + err, "sesame")
+        assert.include(out, "https://example.org/m.gguf")
+      }
+      assert.include(readFileSync(join(models, "aliases.json"), "utf8"), uri)
+    }).pipe(Effect.scoped)
+  )
+})
+
 describe("writ models verify", () => {
+  it.effect("takes a record that cannot be read for damage, and does not write over it", () =>
+    Effect.gen(function* () {
+      const { models, run } = yield* withModels("one")
+      const record = join(models, "one.gguf.json")
+      writeFileSync(record, "{")
+      const { code, out } = yield* run("verify", "--record", "--json")
+      assert.strictEqual(code, 3)
+      assert.include(JSON.parse(out).models[0].problem, `its record ${record} cannot be read`)
+      assert.strictEqual(readFileSync(record, "utf8"), "{")
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("compares a model with its record, and ends with 3 where it differs", () =>
     Effect.gen(function* () {
       const { models, run } = yield* withModels("one", "two")
@@ -163,6 +212,10 @@ describe("writ models remove", () => {
       const { code, err } = yield* run("remove", "one")
       assert.strictEqual(code, 2)
       assert.match(err, /nobody can be asked here.*--yes/)
+      const near = yield* run("remove", "twq", "--yes")
+      assert.match(near.err, /there is no model twq in \S+; did you mean two\? writ models list shows what there is/)
+      const far = yield* run("remove", "something-else", "--yes")
+      assert.match(far.err, /there is no model something-else in [^ ]+: writ models list shows what there is/)
       const document = JSON.parse((yield* run("remove", "one.gguf", "--yes", "--json")).out)
       assert.deepStrictEqual(document.removed, ["one"])
       assert.isAbove(document.freed_bytes, small.length)

@@ -37,11 +37,25 @@ describe("writ run --route", () => {
           "Add 2 and 3"
         )
         assert.deepStrictEqual([code, performed.length], [0, 1])
+        assert.include(screen, "(taken for a chat: no tools)")
         assert.include(screen, "this is a task")
         assert.notInclude(screen, "TASK()")
         assert.strictEqual(typesOf(trace).filter((type) => type === "routed").length, 2)
       })
     )
+  )
+
+  it.effect("auto: which way it went is one line on the screen, and none in an answer alone", () =>
+    Effect.gen(function* () {
+      const lineOf = (cwd: string, ...args: ReadonlyArray<string>) =>
+        Effect.map(ran(cwd, ["banana", "It is 5."], "--route", "auto", ...args, "Add"), ({ out, screen }) => ({
+          said: (screen + out).split("\n").filter((line) => line.includes("taken for")),
+          out
+        }))
+      assert.deepStrictEqual((yield* within((cwd) => lineOf(cwd))).said, ["  (taken for a task)"])
+      const quiet = yield* within((cwd) => lineOf(cwd, "--quiet"))
+      assert.deepStrictEqual(quiet, { said: [], out: "It is 5." })
+    })
   )
 
   it.effect("chat: is not asked about; without the flag nothing is asked and nothing is said of it", () =>
@@ -84,6 +98,14 @@ describe("a question that is said", () => {
         const without = yield* runCli({ cwd, turns: [asks, "x"], args: ["--resume", join(cwd, "run")] })
         assert.strictEqual(without.code, 2)
         assert.include(without.err, "Which one?")
+        for (const empty of ["", " \n"]) {
+          const said = yield* runCli({
+            cwd,
+            turns: [asks, "x"],
+            args: ["--resume", join(cwd, "run"), "--answer", empty]
+          })
+          assert.deepStrictEqual([said.code, said.err], [2, "writ: --answer: the answer is empty"])
+        }
         yield* runCli({ cwd, turns: [asks, { text: "done" }], args: ["--resume", join(cwd, "run"), "--answer", "x"] })
         const again = yield* runCli({ cwd, turns: ["x"], args: ["--resume", join(cwd, "run"), "--answer", "x"] })
         assert.strictEqual(again.code, 2)
@@ -97,6 +119,49 @@ describe("a question that is said", () => {
       const { code, out, trace } = yield* within((cwd) => ran(cwd, [asks], "--clarify", "off", "--quiet", "Add"))
       assert.deepStrictEqual([code, out.trim()], [0, asks])
       assert.include(typesOf(trace), "run_completed")
+    })
+  )
+})
+
+describe("an answer, a question, and the edge of the terminal", () => {
+  const words = Array.from({ length: 12 }, (_, at) => `${"abcdefghijkl"[at]}${"x".repeat(at % 5)}`).join(" ")
+  const lines = ["a bx cxx dxxx exxxx", "f gx hxx ixxx jxxxx", "k lx"]
+
+  it.effect("words stay whole on a terminal, with --quiet too; a pipe gets the text as it is", () =>
+    Effect.gen(function* () {
+      const shown = (terminal: number | undefined, turn: string, ...args: ReadonlyArray<string>) =>
+        within((cwd) => {
+          const all = ["--tools", "add", "--run-dir", join(cwd, "run"), ...args, "t"]
+          return runCli({ cwd, turns: [turn], args: all, ...(terminal === undefined ? {} : { terminal }) })
+        })
+      const indented = lines.map((line) => `  ${line}`).join("\n")
+      assert.include((yield* shown(22, words)).screen, `\n${indented}\n`)
+      assert.include((yield* shown(22, `CLARIFY("${words}")`)).screen, `\n${indented}\n`)
+      assert.strictEqual((yield* shown(20, words, "--quiet")).screen, `${lines.join("\n")}\n`)
+      assert.strictEqual((yield* shown(undefined, words, "--quiet")).out, words)
+      assert.include((yield* shown(undefined, words)).screen, `\n  ${words}\n`)
+    })
+  )
+})
+
+describe("writ run --keep-state", () => {
+  it.effect("says in one line what keeps it from keeping anything", () =>
+    Effect.gen(function* () {
+      const said = (...args: ReadonlyArray<string>) =>
+        Effect.map(
+          within((cwd) =>
+            runCli({ cwd, turns: ["hi"], args: ["--tools", "none", "--run-dir", join(cwd, "run"), ...args, "t"] })
+          ),
+          ({ code, err }) => [code, err] as const
+        )
+      const [code, without] = yield* said("--keep-state", "--quiet")
+      assert.strictEqual(code, 0)
+      assert.match(without, /^writ: --keep-state keeps nothing without --trace-content: [^\n]+$/)
+      const [, redacted] = yield* said("--keep-state", "--trace-content", "--redact", "name=Bob")
+      assert.match(redacted, /^writ: --keep-state keeps nothing with --redact: [^\n]+$/)
+      const [, scripted] = yield* said("--keep-state", "--trace-content")
+      assert.match(scripted, /^writ: --keep-state keeps nothing here: only a model in a file has a state$/)
+      assert.strictEqual((yield* said("--trace-content"))[1], "")
     })
   )
 })

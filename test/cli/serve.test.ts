@@ -182,6 +182,14 @@ describe("writ serve is refused", () => {
     )
   )
 
+  it.live.skipIf(process.platform !== "linux")("for tokens in a file that cannot be read", () =>
+    Effect.gen(function* () {
+      const { code, err } = yield* refusal(["--token-file", "/proc/self/mem"])
+      assert.strictEqual(code, 2)
+      assert.include(err, "--token-file /proc/self/mem: it cannot be read: EIO")
+    })
+  )
+
   it.live("for numbers that make no sense", () =>
     Effect.gen(function* () {
       for (const args of [
@@ -201,8 +209,21 @@ describe("writ serve is refused", () => {
     Effect.gen(function* () {
       const { code, err } = yield* refusal(["--context-policy", "compact"])
       assert.strictEqual(code, 2)
-      assert.include(err, "contextPolicy")
+      assert.include(err, "--context-policy: ")
     })
+  )
+
+  it.live("on an address that this machine does not have", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const cwd = yield* directory
+        const env = { WRIT_SERVE_TOKENS: "ann:0123456789abcdef" }
+        const running = start(["serve", "--host", "192.0.2.1", "--port", "0", "--script", slow(cwd)], { cwd, env })
+        const { code, err } = yield* Effect.promise(() => running.ended)
+        assert.strictEqual(code, 1)
+        assert.include(err, "cannot listen on 192.0.2.1, port 0: this machine has no such address")
+      })
+    )
   )
 
   it.live("where another program listens already", () =>

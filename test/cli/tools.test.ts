@@ -34,7 +34,7 @@ const sound: Contract.PlainTerms & Parameters<typeof Contract.declare<typeof Do>
 
 const findingsIn = (tool: Tool.Any) =>
   Effect.map(Registry.fromToolkit(Toolkit.make(tool as typeof Do), { do: () => Effect.succeed("done") }), ({ tools }) =>
-    tools.flatMap(findingsOf)
+    tools.flatMap((tool) => findingsOf(tool))
   )
 
 const codesOf = (tool: Tool.Any) => Effect.map(findingsIn(tool), (findings) => findings.map(({ code }) => code))

@@ -63,6 +63,26 @@ describe("writ tools --tools-dir", () => {
     })
   )
 
+  it.effect("says what to do about a tool that is a file in the keys of that file", () =>
+    Effect.gen(function* () {
+      const properties = { bare: { type: "string", not: { const: "x" } } }
+      const dir = yield* directoryOf({
+        "a.tool.json": scripted(saving, { parameters: { type: "object", properties } }),
+        "b.tool.json": scripted(saving, { contract: { ...acting.contract, retry: "never" } })
+      })
+      const { findings } = JSON.parse((yield* invoke(["tools", "check", "--json", "--tools-dir", dir])).out) as {
+        readonly findings: ReadonlyArray<{ readonly code: string; readonly remedy: string }>
+      }
+      const codes = new Set(findings.map(({ code }) => code))
+      for (const code of ["says_nothing", "no_description", "no_postcondition"]) assert.isTrue(codes.has(code), code)
+      for (const { remedy } of findings) {
+        assert.match(remedy, /^in its \.tool\.json, /)
+        assert.notMatch(remedy, /Contract\.|annotate|=>/)
+      }
+      assert.include(findings.find(({ code }) => code === "no_description")?.remedy ?? "", '"bare"')
+    })
+  )
+
   it.live(
     "says in words what is around a call",
     () =>
@@ -169,6 +189,33 @@ describe("writ run --tools-dir", () => {
         assert.strictEqual(code, 0, err)
         const answer = newestTrace(cwd).find(({ event_type }) => event_type === "tool_result_committed")?.data["answer"]
         assert.deepInclude(JSON.parse(String(answer)), { ok: false, kind: "timed_out" })
+      }),
+    patience
+  )
+})
+
+describe("writ approve, for a run with tools of a directory", () => {
+  it.live(
+    "decides nothing without them, and says how to name them; so does writ run --resume",
+    () =>
+      Effect.gen(function* () {
+        const [cwd, dir] = [yield* directory, yield* directoryOf({ "unsaid.tool.json": scripted(saving) })]
+        const stopped = yield* writ([...script(cwd, ["unsaid", {}]), "--tools-dir", dir, "--suspend"], { cwd })
+        assert.strictEqual(stopped.code, 6, stopped.err)
+        const run = runsIn(cwd)[0]!
+        const before = readdirSync(run)
+        for (const command of [
+          ["approve", run],
+          ["deny", run],
+          ["run", "--resume", run]
+        ]) {
+          const { code, err } = yield* writ([...command, "--script", "script.json"], { cwd })
+          assert.strictEqual(code, 2)
+          assert.strictEqual(err, "writ: the run had tools of a directory: add --tools-dir DIR (unsaid)\n")
+          assert.deepStrictEqual(readdirSync(run), before, "nothing was decided")
+        }
+        const went = yield* writ(["approve", run, "--script", "script.json", "--tools-dir", dir], { cwd })
+        assert.strictEqual(went.code, 0, went.err)
       }),
     patience
   )

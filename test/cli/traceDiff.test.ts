@@ -51,6 +51,17 @@ describe("writ trace diff", () => {
     })
   )
 
+  it.effect("says of content that only one of the records has whose it is", () =>
+    Effect.gen(function* () {
+      const [a, b] = (yield* files(yield* good["one tool"], yield* good["one tool, no content"])) as [string, string]
+      const { out } = yield* diff(a, b)
+      assert.match(out, /^ {4}task: A: \S.* \| B: \(\d+ bytes, not recorded\)$/m)
+      assert.notInclude(out, ": both ")
+      const turned = yield* diff(b, a)
+      assert.match(turned.out, /^ {4}task: A: \(\d+ bytes, not recorded\) \| B: \S/m)
+    })
+  )
+
   it.effect("prints one document with --json", () =>
     Effect.gen(function* () {
       const text = yield* good["two calls"]

@@ -116,7 +116,7 @@ describe("writ trace export", () => {
       assert.deepStrictEqual([unavailable.code, partly.code, unreachable.code], [1, 1, 1])
       assert.include(unavailable.err, "answered 503")
       assert.include(partly.err, "did not take 2 spans (too old)")
-      assert.include(unreachable.err, "cannot be reached")
+      assert.include(unreachable.err, "cannot be reached: ECONNREFUSED")
       assert.strictEqual(busy.received[0]?.headers.authorization, `Basic ${btoa("user:secret")}`)
       for (const { err } of [unavailable, partly, unreachable]) assert.notInclude(err, "secret")
     })

@@ -11,7 +11,7 @@ import { resume } from "../../src/effects/Resume.ts"
 import { replay } from "../../src/effects/trace/Replay.ts"
 import { readLine, type TraceRecord } from "../../src/effects/trace/TraceReader.ts"
 import { validateText } from "../../src/effects/trace/TraceValidator.ts"
-import { layerScripted, MemoryTraces } from "../../src/testing.ts"
+import { layerScripted, MemoryTraces, type Script } from "../../src/testing.ts"
 import * as Registry from "../../src/tools/Registry.ts"
 import { ToolContext, type ToolSettings } from "../../src/tools/ToolContext.ts"
 import { call, lines } from "../kit/script.ts"
@@ -26,6 +26,7 @@ const records = (text: string): ReadonlyArray<TraceRecord> =>
 const trace = { content: true }
 const ask = (task: string) => call("helper", { task })
 const send = call("send", { to: "bob" })
+const slowSend = call("slow_send", { to: "bob" })
 
 /** An outer run's tools: some of the kit's, and one that is a run with some of the kit's. */
 const made = Effect.fnUntraced(function* (inner: ReadonlyArray<string>, more: Partial<Agent.AgentToolOptions> = {}) {
@@ -86,9 +87,12 @@ describe("a run as a tool of another", () => {
         return (yield* made(...args)).agent.registry.tools[0]!.contract
       })
       assert.include(yield* contract(["add", "wait"]), { risk: "read", ledger: "none" })
-      assert.include(yield* contract(["add", "save"]), { risk: "local-write", ledger: "external", retry: "safe" })
-      assert.include(yield* contract(["add", "send"]), { risk: "external", ledger: "external", retry: "safe" })
-      assert.include(yield* contract(["send"], { sampling: { temperature: 1 } }), { retry: "never" })
+      assert.include(yield* contract(["add", "save"]), { risk: "local-write", ledger: "external", retry: "never" })
+      assert.include(yield* contract(["add", "send"]), { risk: "external", ledger: "external", retry: "never" })
+      const sampling = { ledger: "none", retry: "never" } as const
+      assert.include(yield* contract(["send"], { sampling: { temperature: 1 } }), sampling)
+      assert.include(yield* contract(["send"], { phases: { tool: { temperature: 0.7 } } }), sampling)
+      assert.include(yield* contract(["send"], { phases: { tool: { temperature: 0 } } }), { ledger: "external" })
     }).pipe(Effect.provide(layerScripted({ turns: [] })))
   )
 })
@@ -321,34 +325,76 @@ describe("an inner run and the end of the outer one", () => {
     )
   )
 
-  it.effect(
-    "is a run of its own each time the call is tried again, and an effect nobody knows of is not forgotten",
-    () =>
-      Effect.gen(function* () {
-        const { agent, performed, tools } = yield* made(["slow_send"])
+  it.effect("is not tried again when nobody knows what its effects came to: the outer run is escalated at once", () =>
+    Effect.gen(function* () {
+      const { agent, performed, tools } = yield* made(["slow_send"])
+      for (const layer of [agent.layer, Layer.empty]) {
+        performed.length = 0
         const running = Agent.run({ task: "t", tools, trace, limits: { toolMillis: 10_000 } })
-        const fiber = yield* Effect.forkChild(Effect.provide(running, agent.layer), { startImmediately: true })
+        const fiber = yield* Effect.forkChild(Effect.provide(running, layer), { startImmediately: true })
         // The inner run has no more time than this, and what it sends has not arrived by then.
         yield* TestClock.adjust("10 seconds")
         yield* TestClock.adjust("5 minutes")
-        const { stop } = yield* Fiber.join(fiber)
+        const { runId, stop } = yield* Fiber.join(fiber)
         assert.strictEqual(stop._tag, "Escalated")
         assert.deepStrictEqual(performed, ['slow_send:{"to":"bob"}'])
         const memory = yield* allValid
-        const verdict = yield* replay(records(memory.text("run-1")), { tools })
-        assert.deepStrictEqual([verdict.same, verdict.divergence], [true, undefined])
-        assert.deepStrictEqual(memory.runs(), [
-          "run-1",
-          "run-1.call-0-0",
-          "run-1.call-0-0-a2",
-          "run-1.call-0-0-a3",
-          "run-1.call-0-0-a4"
-        ])
-      }).pipe(
-        Effect.provideService(Approval, allowAll),
-        Effect.provide(
-          layerScripted({ turns: [ask("Send it."), ...[1, 2, 3, 4].map(() => call("slow_send", { to: "bob" }))] })
+        assert.deepStrictEqual(
+          memory.runs().filter((id) => id.startsWith(runId)),
+          [runId, `${runId}.call-0-0`]
         )
+        const verdict = yield* replay(records(memory.text(runId)), { tools })
+        assert.deepStrictEqual([verdict.same, verdict.divergence], [true, undefined])
+      }
+    }).pipe(
+      Effect.provideService(Approval, allowAll),
+      Effect.provide(layerScripted({ turns: [ask("Send it."), slowSend, ask("Send it."), slowSend, slowSend] }))
+    )
+  )
+
+  /** An outer run that was cancelled in the middle of its call, and goes on. */
+  const brokenOff = (more: Partial<Agent.AgentToolOptions>, last: Script["turns"][number] = "inner") =>
+    Effect.gen(function* () {
+      const { agent, performed, tools } = yield* made(["send"], more)
+      const pool = yield* Layer.build(agent.layer)
+      const handle = yield* Agent.start({ task: "t", tools, trace }).pipe(Effect.provideContext(pool))
+      yield* Stream.runForEachWhile(handle.events, (event) => Effect.sync(() => event._tag !== "CallStarted"))
+      yield* TestClock.adjust(10)
+      yield* handle.cancel
+      yield* handle.outcome
+      const memory = yield* MemoryTraces
+      const outcome = yield* resume({ traces: [records(memory.text("run-1"))], tools, trace }).pipe(
+        Effect.provideContext(pool)
       )
+      assert.deepStrictEqual(performed, ['send:{"to":"bob"}'])
+      return { outcome, memory: yield* allValid }
+    }).pipe(
+      Effect.scoped,
+      Effect.provideService(Approval, allowAll),
+      Effect.provide(
+        layerScripted({
+          turns: [ask("Send it."), send, { text: "lost", prefillMillis: 600_000 }, send, last, "outer"]
+        })
+      )
+    )
+
+  it.effect(
+    "is not performed again where the inner run samples, as a whole or in a phase: it might do something else",
+    () =>
+      Effect.gen(function* () {
+        for (const more of [{ sampling: { temperature: 1 } }, { phases: { plan: { temperature: 1 } } }]) {
+          const { memory, outcome } = yield* brokenOff(more)
+          assert.strictEqual(outcome.stop._tag, "Escalated", JSON.stringify(more))
+          assert.deepStrictEqual(memory.runs(), ["run-1", "run-1.call-0-0", "run-1-r2"])
+        }
+      })
+  )
+
+  it.effect("tells of what is left, also where the ledger knew of it and nothing was done anew", () =>
+    Effect.gen(function* () {
+      const { memory } = yield* brokenOff({}, { text: "x", fault: { before: 0, kind: "failed" } })
+      const ended = lines(memory.text("run-1-r2")).find(({ event_type }) => event_type === "tool_execution_finished")
+      assert.include(ended?.data, { ok: false, failure_kind: "execution_failed", effect: "present" })
+    })
   )
 })

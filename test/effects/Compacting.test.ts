@@ -198,6 +198,31 @@ describe("a context that is full", () => {
     })
   )
 
+  it.effect("counts the marker: what is kept is always back, in whatever room there is", () =>
+    Effect.gen(function* () {
+      const tight: RunOptions = { context: { onFull: "compact", keep: 1 }, limits: { outputTokens: 8 } }
+      const short = ["Yes.", "No.", "Two.", "Ten.", "Six."]
+      const size = yield* Effect.gen(function* () {
+        const session = yield* opened()
+        yield* Agent.runIn(session, "Is it?", tight)
+        return { prefix: session.transcript.entries[0]!.span!.end, one: yield* session.context.length }
+      }).pipe(Effect.scoped, Effect.provide(layerScripted({ turns: short })))
+      let made = 0
+      for (let more = 0; more < 3 * (size.one - size.prefix) + 60; more++) {
+        yield* Effect.gen(function* () {
+          const session = yield* opened()
+          for (const _ of short) {
+            const { stop } = yield* Agent.runIn(session, "Is it?", { ...tight, trace: { content: true } })
+            assert.include(["Completed", "ContextExhausted"], stop._tag)
+            assert.deepStrictEqual(session.transcript.aside, [], `${more}`)
+          }
+          made += (yield* allValid).flatMap(compactions).length
+        }).pipe(Effect.scoped, Effect.provide(layerScripted({ turns: short, contextTokens: size.one + more })))
+      }
+      assert.isAbove(made, 0)
+    })
+  )
+
   it.effect("ends the run where even the last exchange alone does not fit, and removes nothing for that", () =>
     Effect.gen(function* () {
       const { length } = yield* sizeAfter(2)

@@ -70,22 +70,24 @@ describe("a kept state", () => {
     })
   )
 
-  it.effect("that is not there is no news, one that is damaged or too long is, and a lost engine stays a failure", () =>
-    Effect.gen(function* () {
-      const seen: Array<string> = []
-      for (const reason of ["missing_file", "bad_file", "context_overflow", "lost"] as const) {
-        const { session } = yield* holding(failing(reason))
-        seen.push(
-          yield* bringState(session, state, "one", 2).pipe(
-            Effect.map(({ _tag }) => _tag),
-            Effect.catch((error) => Effect.succeed(error.reason))
+  it.effect(
+    "that is not there is no news, one that is damaged, too long or an engine's end is, and a lost engine fails",
+    () =>
+      Effect.gen(function* () {
+        const seen: Array<string> = []
+        for (const reason of ["missing_file", "bad_file", "context_overflow", "restarted", "lost"] as const) {
+          const { session } = yield* holding(failing(reason))
+          seen.push(
+            yield* bringState(session, state, "one", 2).pipe(
+              Effect.map(({ _tag }) => _tag),
+              Effect.catch((error) => Effect.succeed(error.reason))
+            )
           )
-        )
-      }
-      assert.deepStrictEqual(seen, ["None", "Refused", "Refused", "lost"])
-      const { session } = yield* holding(saved("one", [0, 4, 9]))
-      assert.deepStrictEqual(yield* bringState(session, undefined, "one", 2), { _tag: "None" })
-    })
+        }
+        assert.deepStrictEqual(seen, ["None", "Refused", "Refused", "Refused", "lost"])
+        const { session } = yield* holding(saved("one", [0, 4, 9]))
+        assert.deepStrictEqual(yield* bringState(session, undefined, "one", 2), { _tag: "None" })
+      })
   )
 
   it.live(

@@ -56,6 +56,12 @@ describe("the settings of phases", () => {
     assert.strictEqual(table.classify.outputTokens, 40)
   })
 
+  it("never let a decision reason, take more than 64 tokens or be shown", () => {
+    const said = { classify: { thinking: true, outputTokens: 400, stream: true, temperature: 0.5 } }
+    const { classify } = Phases.tableOf({ ...wide, thinking: true }, said)
+    assert.deepInclude(classify, { thinking: false, outputTokens: 64, stream: false, temperature: 0.5 })
+  })
+
   it("come back from the record as they were", () => {
     for (const settings of Object.values(Phases.tableOf(wide))) {
       assert.deepStrictEqual(Phases.fromRecord(Phases.recorded(settings)), settings)
@@ -68,6 +74,17 @@ describe("the settings of phases", () => {
     assert.include(Phases.problemWith({ dream: {} } as never), 'no phase "dream"')
     assert.isUndefined(Phases.problemWith({ plan: { temperature: 0.3, topP: 0.5, thinkTokens: Infinity } }))
   })
+
+  it.effect("and so by a run, also a phase that there is none of and a number that a limit would have hidden", () =>
+    Effect.gen(function* () {
+      const wrong = [{ dream: {} }, { plan: { outputTokens: 512.5 } }, { tool: { thinkTokens: Number.NaN } }]
+      for (const phases of wrong) {
+        const error = yield* Effect.flip(play(["x"], { phases: phases as never, limits: { outputTokens: 100 } }))
+        assert.deepInclude(error, { _tag: "InvalidOptions" })
+        assert.include(error.message, "phases")
+      }
+    })
+  )
 })
 
 describe("the phase of a turn", () => {

@@ -95,6 +95,17 @@ describe("an answer in the session that asked", () => {
     )
   )
 
+  it.effect("goes on with the repairs in a row, and its record says so", () =>
+    Effect.gen(function* () {
+      const bad = "<tool_call>\n{\n</tool_call>"
+      const { second, texts } = yield* answered([bad, asks, bad, "never"], "x", { limits: { repairs: 1 } })
+      assert.deepStrictEqual([second.stop, second.turns], [{ _tag: "Limit", kind: "repairs" }, 3])
+      for (const text of texts) assert.deepStrictEqual(validateText(text).violations, [])
+      const less = texts[1].replace('"spent":{"tool_calls":0,"repairs":1', '"spent":{"tool_calls":0,"repairs":0')
+      assert.include(JSON.stringify(validateText(less).violations), "the limit repairs was not reached")
+    })
+  )
+
   it.effect("can be followed by another question and its answer", () =>
     Effect.gen(function* () {
       const { registry } = yield* TestTools.make()

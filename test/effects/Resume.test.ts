@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type { Outcome } from "../../src/effects/Outcome.ts"
 import { resume } from "../../src/effects/Resume.ts"
 import { readLine, type TraceRecord } from "../../src/effects/trace/TraceReader.ts"
+import { validateText } from "../../src/effects/trace/TraceValidator.ts"
 import { layerScripted, MemoryTraces, ScriptedSessions } from "../../src/testing.ts"
 import { play } from "../kit/run.ts"
 import { call, calls, lines } from "../kit/script.ts"
@@ -108,6 +109,48 @@ describe("resuming a run", () => {
       const { context, outcome } = yield* resumed([asked.text], ["Reading a.txt."], "a.txt")
       assert.strictEqual(outcome.stop._tag, "Completed")
       assert.include(context, '{"ok":true,"result":"a.txt"}')
+    })
+  )
+
+  it.effect("an answer goes to the call that asked, and to no other that asks or was refused", () =>
+    Effect.gen(function* () {
+      const ask = (question: unknown) => ["clarify", { question }] as const
+      const asked = yield* play([calls(ask(5), ["add", { a: 1, b: 1 }], ask("Which?"), ask("And?"))])
+      assert.deepStrictEqual(asked.outcome.stop, { _tag: "NeedsInput", question: "Which?" })
+      const { outcome, performed, text } = yield* resumed([asked.text], ["done"], "A")
+      assert.deepStrictEqual([outcome.text, performed], ["done", ['add:{"a":1,"b":1}']])
+      const told = lines(text).filter(({ event_type: type }) => type === "tool_result_committed")
+      const answers = told.map(({ data }) => JSON.parse(String(data["answer"])) as Record<string, unknown>)
+      assert.deepStrictEqual(
+        answers.map((answer) => answer["kind"] ?? answer["result"]),
+        ["invalid_arguments", 2, "A", "not_executed"]
+      )
+      assert.match(JSON.stringify(answers[3]), /another question of this turn/)
+      assert.deepStrictEqual(validateText(text).violations, [])
+    })
+  )
+
+  it.effect("refuses an answer where nothing is asked any more, rather than lose it", () =>
+    Effect.gen(function* () {
+      const refused = Effect.fnUntraced(function* (parts: ReadonlyArray<string>) {
+        const error = yield* Effect.flip(resumed(parts, ["done"], "A"))
+        assert.match(error.message, /has not asked anything that is still open/)
+      })
+      const fails = { text: "x", fault: { before: 0, kind: "failed" } } as const
+      yield* refused([(yield* play([call("add", { a: 1, b: 1 }), fails])).text])
+      const open = (yield* play([call("add", { a: 1, b: 1 }), "x"])).text
+      yield* refused([`${open.slice(0, open.indexOf('"tool_execution_finished"')).replace(/\n[^\n]*$/, "")}\n`])
+      for (const question of ['CLARIFY("Which?")', call("clarify", { question: "Which?" })]) {
+        const asked = yield* play([question])
+        const second = yield* resumed([asked.text], [call("add", { a: 1, b: 1 })], "A")
+        assert.strictEqual(second.outcome.stop._tag, "Failed")
+        yield* refused([asked.text, second.text])
+        // As long as the answer is not in the context, the question is open.
+        const all = second.text.split("\n")
+        const begun = all.slice(0, 1 + all.findIndex((line) => line.includes('"run_resumed"'))).join("\n")
+        const again = yield* resumed([asked.text, `${begun}\n`], ["done"], "A")
+        assert.strictEqual(again.outcome.text, "done")
+      }
     })
   )
 

@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import type { Routed } from "../../src/effects/Beginning.ts"
 import { resume } from "../../src/effects/Resume.ts"
 import * as Router from "../../src/effects/Router.ts"
@@ -13,10 +16,10 @@ import { byId, ids } from "../../src/engine/codecs/Families.ts"
 import { Model } from "../../src/engine/Model.ts"
 import type { Script } from "../../src/engine/ScriptedModel.ts"
 import { wordsGrammar } from "../../src/engine/WholeTurn.ts"
-import { layerScripted } from "../../src/testing.ts"
+import { layerScripted, MemoryTraces } from "../../src/testing.ts"
 import { Gbnf, withMarks } from "../kit/gbnf.ts"
-import { routed } from "../kit/routes.ts"
-import { call, type Line, shape } from "../kit/script.ts"
+import { type AskedTurn, routed, spying } from "../kit/routes.ts"
+import { call, type Line, lines, shape, types } from "../kit/script.ts"
 import * as TestTools from "../kit/tools.ts"
 
 const add = call("add", { a: 2, b: 3 })
@@ -105,6 +108,127 @@ describe("the decision", () => {
   })
 })
 
+describe("a decision that takes its time", () => {
+  const hangs: Script["turns"][number] = { text: "chat", fault: { before: 0, kind: "hang" } }
+
+  it.effect("takes no more than the run may take, and is part of that", () =>
+    Effect.gen(function* () {
+      const late = yield* Effect.forkChild(routed([hangs, "never"], { limits: { wallMillis: 1_000 } }), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust(1_000)
+      const { events, outcome, text } = yield* Fiber.join(late)
+      assert.deepStrictEqual(outcome.stop, { _tag: "Limit", kind: "wall_time" })
+      assert.deepInclude(route(events)[0]!.data, { route: "task", reason: "overrun", duration_ms: 1_000 })
+      assert.deepStrictEqual(validateText(text).violations, [])
+      const slow: Script["turns"] = [
+        { text: "task", prefillMillis: 600 },
+        { text: "x", prefillMillis: 600 }
+      ]
+      const both = yield* Effect.forkChild(routed(slow, { limits: { wallMillis: 1_000 } }), { startImmediately: true })
+      yield* TestClock.adjust(600)
+      yield* TestClock.adjust(399)
+      assert.isUndefined(both.pollUnsafe())
+      yield* TestClock.adjust(1)
+      const joined = yield* Fiber.join(both)
+      assert.deepStrictEqual(joined.outcome.stop, { _tag: "Limit", kind: "wall_time" })
+      assert.deepStrictEqual(validateText(joined.text).violations, [])
+    })
+  )
+
+  it.effect("counts for the run that goes on with its budgets, in its session and from its record", () =>
+    Effect.gen(function* () {
+      const { registry } = yield* TestTools.make()
+      const turns: Script["turns"] = [{ text: "task", prefillMillis: 600 }, 'CLARIFY("Which?")']
+      const asking = yield* Effect.forkChild(routed(turns, { limits: { wallMillis: 1_000 } }), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust(600)
+      const { text } = yield* Fiber.join(asking)
+      const options = { traces: [recordsOf(text)], tools: registry, answer: "x", limits: { wallMillis: 1_000 } }
+      const going = resume(options).pipe(Effect.provide(layerScripted({ turns: [{ text: "x", prefillMillis: 600 }] })))
+      const answered = yield* Effect.forkChild(going, { startImmediately: true })
+      yield* TestClock.adjust(400)
+      assert.deepStrictEqual((yield* Fiber.join(answered)).stop, { _tag: "Limit", kind: "wall_time" })
+    })
+  )
+
+  it.effect("can be cancelled: the run's record says that it was, and nothing more was asked", () =>
+    Effect.gen(function* () {
+      const { registry } = yield* TestTools.make()
+      const handle = yield* Router.start({ task: "t", tools: registry, trace: { content: true } })
+      yield* handle.cancel
+      const { runId, stop } = yield* handle.outcome
+      assert.deepStrictEqual([runId, stop], [handle.runId, { _tag: "Cancelled", at: "preparing" }])
+      const text = (yield* MemoryTraces).text(runId)
+      assert.deepStrictEqual(types(text), ["run_started", "provenance", "run_cancelled"])
+      assert.deepStrictEqual(validateText(text).violations, [])
+    }).pipe(Effect.scoped, Effect.provide(layerScripted({ turns: [hangs, "never"] })))
+  )
+
+  it.effect("and so can what comes of it", () =>
+    Effect.gen(function* () {
+      const { registry } = yield* TestTools.make()
+      const handle = yield* Router.start({ task: "t", tools: registry })
+      yield* Stream.runForEachWhile(handle.events, (event) => Effect.sync(() => event._tag !== "Text"))
+      yield* handle.cancel
+      assert.deepStrictEqual((yield* handle.outcome).stop, { _tag: "Cancelled", at: "generation" })
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        layerScripted({
+          turns: ["chat", { text: ["He", "llo"], millisPerToken: 0, fault: { before: 1, kind: "hang" } }]
+        })
+      )
+    )
+  )
+})
+
+describe("what a decision is asked for", () => {
+  const requests: Array<AskedTurn> = []
+
+  it.effect("is what provenance says of its phase: never reasoning, never more than 64 tokens", () =>
+    Effect.gen(function* () {
+      const asked = Effect.fnUntraced(function* (options: Partial<Router.RoutedOptions>) {
+        const { registry } = yield* TestTools.make()
+        requests.length = 0
+        const outcome = yield* Router.run({ task: "t", tools: registry, ...options })
+        const about = lines((yield* MemoryTraces).text(outcome.runId))[1]!.data["phases"] as never
+        return [requests[0]!, (about as Record<string, Record<string, unknown>>)["classify"]!] as const
+      })
+      const cases: ReadonlyArray<readonly [Partial<Router.RoutedOptions>, Record<string, unknown>]> = [
+        [{}, { max_tokens: 64, temperature: 0 }],
+        [{ limits: { outputTokens: 40 } }, { max_tokens: 40, temperature: 0 }],
+        [{ sampling: { temperature: 0.7, topK: 3, seed: 5 } }, { max_tokens: 64, temperature: 0, top_k: 3 }],
+        [
+          { phases: { classify: { outputTokens: 400, temperature: 0.2, topP: 0.5 } } },
+          { max_tokens: 64, temperature: 0.2, top_p: 0.5 }
+        ],
+        [
+          { thinking: true, phases: { classify: { thinking: true, stream: true } } },
+          { thinking: false, stream: false }
+        ]
+      ]
+      for (const [options, expected] of cases) {
+        const [{ request }, recorded] = yield* asked(options)
+        const { maxTokens, sampling } = request
+        assert.deepInclude(recorded, expected)
+        const { max_tokens, temperature, top_k, top_p } = recorded
+        const { seed, ...rest } = sampling
+        assert.deepStrictEqual([maxTokens, rest], [max_tokens, { temperature, topK: top_k, topP: top_p }] as never)
+        assert.strictEqual(seed, options.sampling?.seed ?? 0)
+      }
+    }).pipe(
+      Effect.provide(
+        Layer.provideMerge(
+          spying(requests),
+          layerScripted({ turns: [], further: (at) => ({ text: at % 2 === 0 ? "task" : "x" }) })
+        )
+      )
+    )
+  )
+})
+
 describe("a talk", () => {
   it.effect("has no tools in its prompt and the small system text, and its own session", () =>
     Effect.gen(function* () {
@@ -154,6 +278,25 @@ describe("a talk", () => {
       )
       assert.deepStrictEqual(validateText(text).violations, [])
     })
+  )
+
+  it.effect("that hands over is seen by nobody, however it arrives", () =>
+    Effect.gen(function* () {
+      const { registry } = yield* TestTools.make()
+      for (const text of [
+        ["\n\n", "TA", "SK", "()", "\n"],
+        [" ", "<fin", "al>", "TASK()</final>"]
+      ]) {
+        const handle = yield* Router.start({ task: "t", tools: registry, route: "chat" }).pipe(
+          Effect.provide(layerScripted({ turns: [{ text }, "Done."] }))
+        )
+        const seen = yield* Stream.runCollect(handle.events)
+        assert.deepStrictEqual(
+          seen.flatMap((event) => (event._tag === "Text" || event._tag === "Retracted" ? [event._tag] : [])),
+          ["Text"]
+        )
+      }
+    }).pipe(Effect.scoped)
   )
 
   it.effect("hands over only with the whole of its visible text", () =>

@@ -83,6 +83,12 @@ describe("what may still become an action", () => {
     }
   })
 
+  it("is space in front of one, but not nothing: reasoning is not held back by what may follow it", () => {
+    for (const space of [" ", "\n\n", "\t"]) assert.isTrue(mayBecome(space, both), JSON.stringify(space))
+    assert.isFalse(mayBecome("", both))
+    assert.isFalse(mayBecome("\n", { clarify: false, handOver: false }))
+  })
+
   it("is no longer a text that has begun otherwise", () => {
     for (const text of ["Hello", "TASKS", "<b>", "CLARITY", "The TASK()", `${handOverText} and more words`]) {
       assert.isFalse(mayBecome(text, both), text)

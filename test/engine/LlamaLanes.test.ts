@@ -44,6 +44,29 @@ describe("Lanes", () => {
     })
   )
 
+  it.live("whoever does not want its turn any more waits one step of the others for that, and not eight", () =>
+    Effect.gen(function* () {
+      const lanes = new Lanes()
+      let over = false
+      let gone = false
+      yield* Effect.promise(() =>
+        lanes.within(5, async () => {
+          const turn = lanes
+            .turn(1, () => over)
+            .then(() => {
+              gone = true
+            })
+          lanes.stepped(5)
+          await Promise.resolve()
+          over = true
+          assert.isFalse(gone)
+          lanes.stepped(5)
+          await turn
+        })
+      )
+    })
+  )
+
   it.live("equals do not wait for each other, and nobody waits for a lower one", () =>
     Effect.gen(function* () {
       const lanes = new Lanes()

@@ -3,11 +3,30 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { MaxOpsBeforeYield } from "effect/Scheduler"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { afterAll, describe } from "vitest"
 import type { EngineError } from "../../src/engine/EngineError.ts"
 import type { LlamaSession } from "../../src/engine/LlamaSession.ts"
 import { text } from "../../src/engine/Prompt.ts"
-import { closing, freshly, kinds, logOf, open, request, say, seeded, speak, system, user } from "../kit/speaking.ts"
+import {
+  closing,
+  freshly,
+  kinds,
+  logOf,
+  open,
+  opening,
+  request,
+  say,
+  seeded,
+  shipped,
+  speak,
+  system,
+  user
+} from "../kit/speaking.ts"
 
 const directory = Fs.mkdtempSync(Path.join(Os.tmpdir(), "writ-session-"))
 afterAll(() => Fs.rmSync(directory, { recursive: true, force: true }))
@@ -112,3 +131,57 @@ for (const [name, modelPath] of kinds(directory)) {
     )
   })
 }
+
+describe("a session", () => {
+  it.live(
+    "whose turn is interrupted, at whatever step of it, is where it was and can be used",
+    () =>
+      Effect.gen(function* () {
+        const session = yield* (yield* open({ modelPath: shipped, sequences: 1, contextTokens: 512 })).session
+        yield* session.commit(system)
+        const before = yield* logOf(session)
+        const turn = Stream.runDrain(session.turn(opening, request({ maxTokens: 2 })))
+        // A fiber that gives way at nearly each step can be interrupted at each.
+        const stepwise = Effect.provideService(turn, MaxOpsBeforeYield, 4)
+        for (let steps = 0, whole = false; !whole; steps++) {
+          const fiber = yield* Effect.forkChild(stepwise, { startImmediately: true })
+          for (let step = 0; step < steps; step++) yield* Effect.yieldNow
+          yield* Fiber.interrupt(fiber)
+          whole = Exit.isSuccess(yield* Fiber.await(fiber))
+          yield* session.rollback
+          assert.deepStrictEqual(yield* logOf(session), before)
+          yield* session.commit(user("x"))
+          yield* session.rewind(before.length)
+        }
+      }),
+    minutes
+  )
+
+  it.live(
+    "that is closed tells whoever waits for its prompt or its turn that it is, and not that the engine is gone",
+    () =>
+      Effect.gen(function* () {
+        const [, [, modelPath]] = kinds(directory) as [unknown, readonly [string, string]]
+        const engine = yield* open({ modelPath, sequences: 1, contextTokens: 2048 })
+        const works: ReadonlyArray<(session: LlamaSession, seen: () => void) => Effect.Effect<unknown, EngineError>> = [
+          (session, seen) => session.commit([long, long, long], seen),
+          (session, seen) =>
+            Stream.runForEach(session.turn([long], request({ maxTokens: 900 })), () => Effect.sync(seen))
+        ]
+        const fork = Effect.runForkWith(yield* Effect.context<never>())
+        for (const work of works) {
+          const scope = yield* Scope.make()
+          const session = yield* Scope.provide(engine.session, scope)
+          let closing: Fiber.Fiber<void> | undefined
+          const failed = yield* Effect.flip(
+            work(session, () => {
+              closing ??= fork(Scope.close(scope, Exit.void))
+            })
+          )
+          assert.deepStrictEqual([failed.reason, failed.message], ["bad_request", "The session is closed."])
+          yield* Fiber.join(closing!)
+        }
+      }),
+    minutes
+  )
+})

@@ -1,5 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { complaintOf, refused, reported, retryAfter, said } from "../../src/engine/OpenAiFault.ts"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { complaintOf, Fault, refused, reported, retryAfter, said, thrown } from "../../src/engine/OpenAiFault.ts"
 
 const of = (status: number, body: unknown) =>
   refused("S", { status, body: typeof body === "string" ? body : JSON.stringify(body), after: undefined }, "sesame")
@@ -56,4 +59,24 @@ describe("Retry-After", () => {
     for (const other of [undefined, "", "soon", "-1x", "-5", "1.5", "5, 7"])
       assert.isUndefined(retryAfter(other, now), String(other))
   })
+})
+
+describe("what is thrown while a server is heard", () => {
+  it.effect("is a failure where it is a fault of the server's, and a defect where it is one of ours", () =>
+    Effect.gen(function* () {
+      const thrownBy = (cause: unknown) =>
+        Effect.exit(
+          Effect.try({
+            try: () => {
+              throw cause
+            },
+            catch: thrown
+          })
+        )
+      const fault = new Fault("failed", "S sends nonsense.")
+      assert.deepStrictEqual(yield* thrownBy(fault), Exit.fail(fault))
+      const bug = yield* thrownBy(new TypeError("x is undefined"))
+      assert.isTrue(Exit.isFailure(bug) && Cause.hasDies(bug.cause) && !Cause.hasFails(bug.cause))
+    })
+  )
 })

@@ -230,6 +230,12 @@ describe("a stream of events", () => {
         more()
       })
       assert.include((yield* answered(endless)).error?.message, "does not stop where it was told to")
+      const empty = midway((response) => {
+        const many = `data: ${JSON.stringify(delta({}))}\n\n`.repeat(500)
+        const more = (): void => void (response.destroyed || response.write(many, more))
+        more()
+      })
+      assert.include((yield* answered(empty)).error?.message, "does not stop where it was told to")
       const address = Result.getOrThrow(parseAddress("http://127.0.0.1:1"))
       const client = HttpClient.make((asked) =>
         Effect.succeed(HttpClientResponse.fromWeb(asked, new Response(`"${"x".repeat(17 * 1024 * 1024)}"`)))

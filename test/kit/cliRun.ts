@@ -37,6 +37,8 @@ export interface CliRun {
   /** Another command that runs something. Default `run`. */
   readonly command?: ReadonlyArray<string>
   readonly stopping?: Stopping
+  /** Standard output is a terminal of so many columns. */
+  readonly terminal?: number
   /** Changes the services of the run. */
   readonly services?: (layer: ReturnType<Provided["services"]>) => ReturnType<Provided["services"]>
 }
@@ -122,6 +124,7 @@ export const runCli = Effect.fnUntraced(function* ({
   cwd,
   services,
   stopping,
+  terminal,
   turns
 }: CliRun) {
   const script = join(cwd, "script.yaml")
@@ -138,7 +141,11 @@ export const runCli = Effect.fnUntraced(function* ({
       services: services === undefined ? made : (options) => services(made(options))
     }),
     Effect.provideService(StopSlot, slot),
-    Effect.provideService(Output, { isTTY: false, columns: 80, write: (text) => (screen += text) }),
+    Effect.provideService(Output, {
+      isTTY: terminal !== undefined,
+      columns: terminal ?? 80,
+      write: (text) => (screen += text)
+    }),
     Effect.forkChild({ startImmediately: true })
   )
   if (stopping?.thenMillis !== undefined) {

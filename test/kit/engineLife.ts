@@ -18,7 +18,13 @@ export const shipped = Path.resolve(import.meta.dirname, "../../models/tiny-tool
 /** Opened again as often as a test likes, and at once. */
 export const often = { times: 1000, waitMillis: 1 }
 
-export const open = (options: WorkerOptions & { readonly modelPath?: string; readonly stallSeconds?: number } = {}) =>
+export const open = (
+  options: WorkerOptions & {
+    readonly modelPath?: string
+    readonly sequences?: number
+    readonly stallSeconds?: number
+  } = {}
+) =>
   makeWorker({
     modelPath: shipped,
     sequences: 2,

@@ -1,5 +1,7 @@
 /** One turn on a server of a test's, and what became of it. */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { openAiChat as codec } from "../../src/engine/codecs/OpenAiChat.ts"
@@ -14,10 +16,14 @@ export const request: TurnRequest = {
   stops: []
 }
 
-/** A model over Node's connections, which end with the scope. */
-export const open = (options: OpenAiOptions) =>
-  Effect.flatMap(Layer.build(transport), (client) =>
-    Effect.provideContext(make({ ...options, patience: { ...hasty, ...options.patience } }), client)
+/** A model over Node's connections, which end with the scope. `sent`: each request, whether or not it gets anywhere. */
+export const open = (options: OpenAiOptions, sent: (url: string) => void = () => {}) =>
+  Effect.flatMap(Layer.build(transport), (services) =>
+    Effect.provideService(
+      make({ ...options, patience: { ...hasty, ...options.patience } }),
+      HttpClient.HttpClient,
+      HttpClient.tapRequest(Context.get(services, HttpClient.HttpClient), ({ url }) => Effect.sync(() => sent(url)))
+    )
   )
 
 export const spoken = (events: ReadonlyArray<GenerationEvent>): string =>
@@ -27,17 +33,20 @@ export const spoken = (events: ReadonlyArray<GenerationEvent>): string =>
 export const chatting = (answering: Answering, patience: Partial<Patience> = {}) =>
   Effect.gen(function* () {
     const server = yield* fake({ "/models": models("m"), "/chat/completions": answering })
-    const model = yield* open({ url: server.url, patience })
+    let sent = 0
+    const model = yield* open({ url: server.url, patience }, (url) => {
+      if (url.endsWith("/chat/completions")) sent += 1
+    })
     const session = yield* model.session
     yield* session.commit([...codec.system("S", { tools: [] }), ...codec.user("U")])
     const turns = (): ReadonlyArray<Asked> => server.asked.filter(({ path }) => path === "/chat/completions")
-    return { server, session, turns, turn: session.turn(codec.opening({ tools: [] }), request) }
+    return { server, session, turns, sent: () => sent, turn: session.turn(codec.opening({ tools: [] }), request) }
   })
 
 /** One turn to its end: what was said, how it ended or failed, how often it was asked for. */
 export const answered = (answering: Answering, patience: Partial<Patience> = {}) =>
   Effect.gen(function* () {
-    const { turn, turns } = yield* chatting(answering, patience)
+    const { sent, turn } = yield* chatting(answering, patience)
     const pieces: Array<GenerationEvent> = []
     const exit = yield* Effect.result(Stream.runForEach(turn, (event) => Effect.sync(() => pieces.push(event))))
     const end = pieces.find((event) => event._tag === "End")
@@ -45,6 +54,7 @@ export const answered = (answering: Answering, patience: Partial<Patience> = {})
       text: spoken(pieces),
       end: end?._tag === "End" ? end : undefined,
       error: exit._tag === "Failure" ? exit.failure : undefined,
-      asked: turns().length
+      // A client that gives up early may have done so before the server knew of it.
+      asked: sent()
     }
   })

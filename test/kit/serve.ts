@@ -11,6 +11,7 @@ import { Approval, type Approver, denyAll } from "../../src/effects/Policy.ts"
 import * as ChatServer from "../../src/effects/serve/ChatServer.ts"
 import * as HttpListener from "../../src/effects/serve/HttpListener.ts"
 import type { Tokens } from "../../src/effects/serve/Tokens.ts"
+import { Model } from "../../src/engine/Model.ts"
 import type { Script } from "../../src/engine/ScriptedModel.ts"
 import { layerScripted, MemoryTraces, ScriptedSessions } from "../../src/testing.ts"
 import type { Registry } from "../../src/tools/Registry.ts"
@@ -26,14 +27,14 @@ export interface Serving {
   readonly trace: (run: number) => string
   /** What each session that was ever opened holds. */
   readonly contexts: () => ReadonlyArray<string>
-  /** How many requests got a session. */
-  readonly listening: HttpListener.ListenOptions
 }
 
 export interface ServingOptions extends Partial<Omit<ChatServer.ServeOptions, "tools" | "host">> {
   readonly script?: Omit<Script, "turns">
   readonly approver?: Approver
   readonly withTools?: boolean
+  /** What is made of the scripted engine. */
+  readonly engine?: (own: Model["Service"]) => Model["Service"]
   /** Instead of the test tools. */
   readonly tools?: Registry
   readonly tokens?: Tokens
@@ -44,9 +45,10 @@ export const portOf = ({ address }: HttpServer["Service"]): number => ("port" in
 
 /** Listens until the scope closes. */
 export const serving = Effect.fnUntraced(function* (turns: Script["turns"], options: ServingOptions = {}) {
-  const { approver = denyAll, listen, script, withTools = true, ...rest } = options
+  const { approver = denyAll, engine = (own) => own, listen, script, withTools = true, ...rest } = options
   const scope = yield* Effect.scope
-  const services = yield* Layer.buildWithScope(layerScripted({ ...script, turns }), scope)
+  const scripted = yield* Layer.buildWithScope(layerScripted({ ...script, turns }), scope)
+  const services = Context.add(scripted, Model, engine(Context.get(scripted, Model)))
   const { performed, registry } = yield* TestTools.make()
   const tools = withTools ? registry : { ...registry, tools: [], specs: [], get: () => undefined }
   const server = yield* ChatServer.make({
@@ -60,8 +62,7 @@ export const serving = Effect.fnUntraced(function* (turns: Script["turns"], opti
     Effect.provideContext(Context.merge(yield* Effect.context<Scope.Scope>(), services)),
     Effect.provideService(Approval, approver)
   )
-  const listening = { host: "127.0.0.1", port: 0, ...listen }
-  const listener = yield* Layer.buildWithScope(HttpListener.layer(listening), scope)
+  const listener = yield* Layer.buildWithScope(HttpListener.layer({ host: "127.0.0.1", port: 0, ...listen }), scope)
   yield* Layer.buildWithScope(
     HttpRouter.serve(server.routes, { disableLogger: true, disableListenLog: true }).pipe(
       Layer.provide(Layer.succeedContext(listener))
@@ -76,7 +77,6 @@ export const serving = Effect.fnUntraced(function* (turns: Script["turns"], opti
     url,
     server,
     performed,
-    listening,
     client: new OpenAI({ apiKey: "sk-none", baseURL: `${url}/v1`, maxRetries: 0 }),
     trace: (run) => traces.text(`run-${run}`),
     contexts: () => logs.map((log) => log.committed()).filter((text) => text !== "")

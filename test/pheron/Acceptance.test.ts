@@ -1,4 +1,5 @@
 /** R-PHERON-1 to 7: what a prompt says, and what is heard in what a model writes. */
+import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -8,6 +9,7 @@ import { byId, choose, ids } from "../../src/engine/codecs/Families.ts"
 import type { Message } from "../../src/engine/Message.ts"
 import { flatten } from "../../src/engine/Prompt.ts"
 import { layerScripted, MemoryTraces } from "../../src/testing.ts"
+import * as Registry from "../../src/tools/Registry.ts"
 import { firstDifference, parsePieces, tool } from "../kit/codecs.ts"
 import { play } from "../kit/run.ts"
 import { call, calls, type Line, lines } from "../kit/script.ts"
@@ -91,14 +93,23 @@ describe("golden renders per family", () => {
 })
 
 describe("R-PHERON-1: native syntax per family, chosen at load", () => {
+  const jsonTemplate = `{{ '<|im_start|>' }} <tools></tools> <tool_call>{"name": <function-name>}</tool_call>`
   const table: ReadonlyArray<readonly [template: string, architecture: string, id: string | undefined]> = [
     ["<|im_start|>{{ role }}<tools></tools><tool_call><function=example><think>", "qwen35", "qwen3.5"],
     ["<|start_header_id|>{{ role }}ipython", "llama", "llama3"],
+    // What the template says counts, whatever the architecture is called.
+    ["<|im_start|>{{ role }}<tools></tools><tool_call><function=example><think>", "llama", "qwen3.5"],
+    ["<|start_header_id|>{{ role }}ipython", "qwen2", "llama3"],
+    [jsonTemplate, "qwen2", "qwen2.5"],
+    [jsonTemplate, "llama", "qwen2.5"],
+    [`${jsonTemplate} enable_thinking`, "qwen2", "qwen3"],
+    [`${jsonTemplate} <think>`, "qwen2", "qwen3-thinking"],
+    ["", "qwen2", undefined],
     ["no template anybody knows", "qwen2", undefined],
     ["no template anybody knows", "llama", undefined]
   ]
   for (const [template, architecture, id] of table) {
-    it(`${JSON.stringify(template.slice(0, 40))} of ${architecture} is ${id ?? "refused, not guessed"}`, () => {
+    it(`${JSON.stringify(template)} of ${architecture} is ${id ?? "refused, not guessed"}`, () => {
       const chosen = choose({ template, architecture, name: "Qwen2.5-7B-Instruct" })
       assert.strictEqual(Result.isSuccess(chosen) ? chosen.success.codec.id : undefined, id)
     })
@@ -107,17 +118,22 @@ describe("R-PHERON-1: native syntax per family, chosen at load", () => {
   it.effect("codec, reason and hash of the template are in provenance; an unknown template opens no session", () =>
     Effect.gen(function* () {
       const { registry } = yield* TestTools.make()
-      const template = "{{ '<|im_start|>' }} <tool_call> <tools></tools> <tool_response>"
-      yield* Agent.run({ task: "t", tools: registry, codec: "qwen2.5" }).pipe(
-        Effect.andThen(Effect.map(MemoryTraces, (memory) => lines(memory.text("run-1"))[1]!.data)),
-        Effect.tap((data) =>
-          Effect.sync(() => {
-            assert.strictEqual(data["codec"], "qwen2.5")
-            assert.match(String((data["model"] as Record<string, unknown>)["templateSha256"]), /^[0-9a-f]{64}$/)
-          })
-        ),
-        Effect.provide(layerScripted({ turns: ["hi"], template }))
-      )
+      const template = jsonTemplate
+      const cases: ReadonlyArray<readonly [asked: string | undefined, id: string, reason: RegExp]> = [
+        [undefined, "qwen2.5", /^Qwen2\.5: it asks for JSON/],
+        ["llama3", "llama3", /^asked for by name; the template says otherwise/]
+      ]
+      for (const [codec, id, reason] of cases) {
+        const asked = codec === undefined ? {} : { codec }
+        const data = yield* Agent.run({ task: "t", tools: registry, ...asked }).pipe(
+          Effect.andThen(Effect.map(MemoryTraces, (memory) => lines(memory.text("run-1"))[1]!.data)),
+          Effect.provide(layerScripted({ turns: ["hi"], template }))
+        )
+        assert.strictEqual(data["codec"], id)
+        assert.match(String(data["codec_reason"]), reason)
+        const told = (data["model"] as Record<string, unknown>)["templateSha256"]
+        assert.strictEqual(told, hash("sha256", template))
+      }
       const error = yield* Effect.flip(
         Agent.run({ task: "t", tools: registry }).pipe(Effect.provide(layerScripted({ turns: ["hi"], template: "?" })))
       )
@@ -127,8 +143,27 @@ describe("R-PHERON-1: native syntax per family, chosen at load", () => {
 })
 
 describe("R-PHERON-2: Qwen3.5 reads either payload by how it begins, and nothing else", () => {
-  const read = (payload: string) =>
-    parsePieces(codecOf("qwen3.5"), [`<tool_call>\n${payload}\n</tool_call>`], { tools: [calc] }).action._tag
+  const parsed = (payload: string) =>
+    parsePieces(codecOf("qwen3.5"), [`<tool_call>\n${payload}\n</tool_call>`], { tools: [calc, tool("note")] }).action
+  const read = (payload: string) => parsed(payload)._tag
+
+  it("what looks like the other payload inside one is an argument, and in front of one it is no call at all", () => {
+    const inside = "<function=calc>\n<parameter=a>\n1\n</parameter>\n</function>"
+    const written = parsed(JSON.stringify({ name: "note", arguments: { text: inside } }))
+    assert.deepInclude(written, { _tag: "ToolCalls" })
+    assert.deepStrictEqual(
+      written._tag === "ToolCalls" ? written.calls.map(({ arguments: args, name }) => [name, args]) : [],
+      [["note", { text: inside }]]
+    )
+    const object = '{"name": "calc", "arguments": {"a": 1}}'
+    const xml = parsed(`<function=note>\n<parameter=text>\n${object}\n</parameter>\n</function>`)
+    assert.strictEqual(xml._tag === "ToolCalls" ? xml.calls[0]!.name : xml._tag, "note")
+    for (const before of ["x ", "[1] ", "null\n"]) {
+      assert.strictEqual(read(`${before}${inside}`), "Malformed", before)
+      assert.strictEqual(read(`${before}${object}`), "Malformed", before)
+    }
+  })
+
   it("functions and JSON are calls; a wrapper inside a payload, or any other payload, is malformed", () => {
     assert.strictEqual(read("<function=calc>\n<parameter=a>\n1\n</parameter>\n</function>"), "ToolCalls")
     assert.strictEqual(read('{"name": "calc", "arguments": {"a": 1}}'), "ToolCalls")
@@ -155,10 +190,20 @@ describe("R-PHERON-3: required-list test", () => {
 
   it.effect("an argument that is optional can be left out", () =>
     Effect.gen(function* () {
-      const { action } = parsePieces(codecOf("qwen2.5"), [call("calc", { a: 1 })], { tools: [calc] })
-      assert.strictEqual(action._tag, "ToolCalls")
-      const { outcome } = yield* play([call("poll", {}), "ok"])
-      assert.strictEqual(outcome.toolCalls, 1)
+      const given: Array<unknown> = []
+      const tools = yield* Registry.fromDynamic([
+        {
+          name: "calc",
+          description: "Sums.",
+          schema: parameters,
+          contract: { risk: "read" },
+          run: (args) => Effect.sync(() => void given.push(args))
+        }
+      ])
+      const turns = [call("calc", { a: 1 }), call("calc", { exact: true }), call("calc", { a: 1, exact: true }), "ok"]
+      const { events } = yield* play(turns, { tools } as never)
+      assert.deepStrictEqual(given, [{ a: 1 }, { a: 1, exact: true }])
+      assert.strictEqual(count(events, "tool_call_rejected"), 1, "and one that is required cannot")
     })
   )
 })

@@ -13,6 +13,7 @@ import { Approval, allowAll } from "../../src/effects/Policy.ts"
 import { resume } from "../../src/effects/Resume.ts"
 import type { RunOptions } from "../../src/effects/Run.ts"
 import { checkClaims } from "../../src/effects/trace/claims/ClaimCheck.ts"
+import { MetricsCounter } from "../../src/effects/trace/TraceMetrics.ts"
 import { readLine, type TraceRecord } from "../../src/effects/trace/TraceReader.ts"
 import { validateText } from "../../src/effects/trace/TraceValidator.ts"
 import * as Wiring from "../../src/effects/Wiring.ts"
@@ -21,7 +22,7 @@ import { Model } from "../../src/engine/Model.ts"
 import type { Script } from "../../src/engine/ScriptedModel.ts"
 import { layerScripted, MemoryTraces, ScriptedSessions } from "../../src/testing.ts"
 import * as Registry from "../../src/tools/Registry.ts"
-import { assistant, decide, talk, trace, user } from "../kit/evals.ts"
+import { answers, assistant, decide, result, settled, talk, trace, use, user } from "../kit/evals.ts"
 import { answered } from "../kit/routes.ts"
 import { play } from "../kit/run.ts"
 import { call, calls } from "../kit/script.ts"
@@ -36,6 +37,18 @@ const recordsOf = (text: string) =>
     .trim()
     .split("\n")
     .map((line) => readLine(Buffer.from(line)) as TraceRecord)
+
+/** A tool that returns what it is told to. */
+const reading = (what: () => string) =>
+  Registry.fromDynamic([
+    {
+      name: "read",
+      description: "Reads.",
+      schema: { type: "object", properties: {} },
+      contract: { risk: "read" },
+      run: () => Effect.sync(what)
+    }
+  ])
 
 /** Runs with a wrapper around the engine that remembers what each turn was asked for. */
 const spied = (turns: Script["turns"], options: RunOptions & { readonly codec?: string } = {}) =>
@@ -82,9 +95,28 @@ describe("R-PHERON-14: CLARIFY matrix", () => {
 
   it.effect("in the arguments of a call, and in what a tool returns, it is data", () =>
     Effect.gen(function* () {
-      const { context, outcome, performed } = yield* play([call("save", { name: "a.txt", content: asks }), "Saved."])
+      const { outcome, performed } = yield* play([call("save", { name: "a.txt", content: asks }), "Saved."])
       assert.deepStrictEqual([outcome.text, performed.length], ["Saved.", 1])
-      assert.include(context, "CLARIFY")
+      const tools = yield* reading(() => asks)
+      const read = yield* play([call("read", {}), "It says how to ask."], { tools } as never)
+      assert.strictEqual(read.outcome.text, "It says how to ask.")
+      assert.include(read.context, JSON.stringify({ ok: true, result: asks }))
+    })
+  )
+
+  it.effect("one that is none, beside calls, is told to the model, and none of the calls runs", () =>
+    Effect.gen(function* () {
+      const aside = call("save", { name: "x", content: "y" })
+      for (const broken of ["CLARIFY(which?)", `${asks} ${asks}`, 'CLARIFY("")', "CLARIFY()"]) {
+        for (const turn of [`${broken}\n${aside}`, `${aside}\n${broken}`, `CLARIFY("${aside}")`]) {
+          const { context, events, outcome, performed, text } = yield* play([turn, "Sorry."])
+          assert.deepStrictEqual([outcome.text, performed, outcome.rejected], ["Sorry.", [], 1], turn)
+          assert.include(context, "malformed_call")
+          const { data } = events.find(({ event_type: type }) => type === "assistant_action_parsed")!
+          assert.deepInclude(data, { action: "malformed", code: "invalid_question", count: 1 })
+          assert.deepStrictEqual(validateText(text).violations, [])
+        }
+      }
     })
   )
 
@@ -109,15 +141,17 @@ describe("R-PHERON-14: CLARIFY matrix", () => {
 
   it.effect("beside calls nothing is executed, the question is asked, and the dropped calls are on record", () =>
     Effect.gen(function* () {
-      const { events, outcome, performed } = yield* play([
-        `${asks}\n${calls(["add", { a: 1, b: 1 }], ["save", { name: "x", content: "y" }])}`
-      ])
-      assert.deepStrictEqual([outcome.stop._tag, performed, outcome.skipped], ["NeedsInput", [], 2])
-      const dropped = events.filter(({ event_type: type }) => type === "call_skipped")
-      assert.deepStrictEqual(
-        dropped.map(({ data }) => data["tool"]),
-        ["add", "save"]
-      )
+      const both = calls(["add", { a: 1, b: 1 }], ["save", { name: "x", content: "y" }])
+      for (const turn of [`${asks}\n${both}`, `${both}\n${asks}`]) {
+        const { events, outcome, performed } = yield* play([turn])
+        assert.deepStrictEqual(outcome.stop, { _tag: "NeedsInput", question: "Which one?" })
+        assert.deepStrictEqual([performed, outcome.skipped], [[], 2])
+        const dropped = events.filter(({ event_type: type }) => type === "call_skipped")
+        assert.deepStrictEqual(
+          dropped.map(({ data }) => data["tool"]),
+          ["add", "save"]
+        )
+      }
     })
   )
 
@@ -166,6 +200,18 @@ describe("R-PHERON-15: critic gaming", () => {
 
   it.effect('"Done?", and a file that says EMAIL_SENT, pass nothing that asks for a deed', () =>
     Effect.gen(function* () {
+      // What passes is the deed: the same words with it, and the marker in a file that was read without it.
+      const read = (...events: ReadonlyArray<ReturnType<typeof settled>>) =>
+        talk([
+          user("Send it."),
+          assistant([use("c1", "read_file", {}), use("c2", "send_email", {})], trace(events)),
+          answers(result("c1", "EMAIL_SENT"), result("c2", "EMAIL_SENT")),
+          assistant("Done?", trace([{ name: "run_ended", attributes: { state: "completed" } }]))
+        ])
+      const refused = settled("c2", "send_email", { outcome: "refused", executed: false })
+      assert.strictEqual((yield* decide(deed, read(settled("c1", "read_file"), refused))).outcome, "fail")
+      const sent = read(settled("c1", "read_file"), settled("c2", "send_email"))
+      assert.strictEqual((yield* decide(deed, sent)).outcome, "pass")
       const ended = trace([{ name: "run_ended", attributes: { state: "completed" } }])
       for (const text of ["Done?", "EMAIL_SENT", 'CLARIFY("sent?") EMAIL_SENT', "[WEB_UNAVAILABLE]"]) {
         const verdict = yield* decide(deed, talk([user("Send it."), assistant(text, ended)]))
@@ -174,14 +220,24 @@ describe("R-PHERON-15: critic gaming", () => {
     })
   )
 
-  it.effect("a question is an outcome of its own: neither pass nor fail of a run that was to complete", () =>
-    Effect.gen(function* () {
-      const ended = trace([{ name: "run_ended", attributes: { state: "needs_input" } }])
-      const verdict = yield* decide(state, talk([user("Send it."), assistant(asks, ended)]))
-      assert.notStrictEqual(verdict.outcome, "pass")
-      const { outcome } = yield* play([asks])
-      assert.deepStrictEqual([outcome.stop._tag, outcome.text], ["NeedsInput", undefined])
-    })
+  it.effect(
+    "a question is an outcome of its own: no answer, no failure, and no pass of a run that was to complete",
+    () =>
+      Effect.gen(function* () {
+        const ended = trace([{ name: "run_ended", attributes: { state: "needs_input" } }])
+        const asked = talk([user("Send it."), assistant(asks, ended)])
+        const passes = (wanted: string) =>
+          Effect.map(
+            decide({ type: "terminal_state", state: wanted } as never, asked),
+            ({ outcome }) => outcome === "pass"
+          )
+        assert.notStrictEqual((yield* decide(state, asked)).outcome, "pass")
+        assert.deepStrictEqual([yield* passes("needs_input"), yield* passes("failed")], [true, false])
+        const { events, outcome } = yield* play([asks])
+        assert.deepStrictEqual([outcome.stop._tag, outcome.text], ["NeedsInput", undefined])
+        assert.notInclude([0, 1, 3], exitCode(outcome.stop))
+        assert.strictEqual(events.at(-1)!.event_type, "run_needs_input")
+      })
   )
 
   it.effect("an answer that claims a deed is held against what was settled, not against its own words", () =>
@@ -218,15 +274,41 @@ describe("R-PHERON-16: soft failure is still failure", () => {
 
   it.effect("in a run it is answered as a failure, of a class, and is no executed success", () =>
     Effect.gen(function* () {
-      const { context, events } = yield* play([call("broken", { how: "error" }), "It is offline."])
+      const { context, events, text } = yield* play([call("broken", { how: "error" }), "It is offline."])
       assert.include(context, '{"ok":false,"kind":"execution_failed","errors":[{"path":"","reason":"it broke"}]')
       const { data } = events.find(({ event_type: type }) => type === "tool_execution_finished")!
       assert.deepInclude(data, { ok: false, failure_kind: "execution_failed" })
+      const successes = (of: string) => {
+        const counter = new MetricsCounter()
+        const feed = counter.feed("trace.jsonl")
+        for (const record of recordsOf(of)) feed.see(record)
+        feed.end()
+        const { classes, postconditionSuccess, progressAfterFailure, readSuccess } = counter.measure()
+        return [classes, postconditionSuccess.count, readSuccess.count, progressAfterFailure.count]
+      }
+      assert.deepStrictEqual(successes(text), [{ postcondition: 1 }, 0, 0, 0])
+      assert.deepStrictEqual(successes((yield* play([add(1), "2"])).text), [{}, 0, 1, 0])
     })
   )
 })
 
 describe("R-PHERON-17: result size", () => {
+  it.effect("the cap is exact: what has as many bytes is whole, one more and it is cut", () =>
+    Effect.gen(function* () {
+      const shown = Effect.fnUntraced(function* (resultBytes: number) {
+        const { outcome } = yield* play([call("long", { length: 900 }), "ok"], { limits: { resultBytes } })
+        return outcome.transcript.find((entry) => entry.kind === "tool")!.content
+      })
+      const whole = yield* shown(100_000)
+      const bytes = Buffer.byteLength(whole)
+      assert.strictEqual(yield* shown(bytes), whole)
+      const cut = yield* shown(bytes - 1)
+      assert.notStrictEqual(cut, whole)
+      assert.isAtMost(Buffer.byteLength(cut), bytes - 1)
+      assert.notInclude(cut, "\uFFFD")
+    })
+  )
+
   it.effect("is capped exactly, by whole characters; the excerpt names the whole, which is kept", () =>
     Effect.gen(function* () {
       const kept: Array<number> = []
@@ -347,6 +429,17 @@ describe("R-PHERON-20: loop detection", () => {
       assert.deepStrictEqual(yield* loops(pingPong), ["Completed", 5])
       assert.deepStrictEqual(yield* loops([...pingPong, add(2)]), ["LoopDetected", 6])
       assert.deepStrictEqual(yield* loops([add(1), add(1)], { limits: { loopThreshold: 2 } }), ["LoopDetected", 2])
+    })
+  )
+
+  it.effect("results that change start the count anew", () =>
+    Effect.gen(function* () {
+      const turns = [...Array.from({ length: 5 }, () => call("read", {})), "done"]
+      let at = 0
+      const changing = yield* play(turns, { tools: yield* reading(() => String(at++)) } as never)
+      assert.strictEqual(changing.outcome.stop._tag, "Completed")
+      const same = yield* play(turns, { tools: yield* reading(() => "same") } as never)
+      assert.deepStrictEqual([same.outcome.stop._tag, same.outcome.toolCalls], ["LoopDetected", 3])
     })
   )
 

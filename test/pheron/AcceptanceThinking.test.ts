@@ -1,10 +1,13 @@
 /** R-PHERON-8 to 13: reasoning, who sees what, and whether a run talks or works. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import * as Agent from "../../src/effects/Agent.ts"
 import type { AgentEvent } from "../../src/effects/AgentEvent.ts"
+import { streamAll } from "../../src/effects/Phases.ts"
 import * as Router from "../../src/effects/Router.ts"
 import type { RunOptions } from "../../src/effects/Run.ts"
 import { validateText } from "../../src/effects/trace/TraceValidator.ts"
@@ -13,6 +16,7 @@ import { byId } from "../../src/engine/codecs/Families.ts"
 import { opensReasoning } from "../../src/engine/codecs/Thinking.ts"
 import { flatten } from "../../src/engine/Prompt.ts"
 import type { Script } from "../../src/engine/ScriptedModel.ts"
+import { wordsGrammar } from "../../src/engine/WholeTurn.ts"
 import { layerScripted } from "../../src/testing.ts"
 import * as Registry from "../../src/tools/Registry.ts"
 import { pairs, parsePieces, splits, tool, units } from "../kit/codecs.ts"
@@ -64,8 +68,17 @@ describe("R-PHERON-8: think polarity", () => {
       const { context } = yield* play([`plan\n</think>\n\n${xmlAdd}`, "It is 5."], { codec: "qwen3.5", phases })
       assert.include(context, "assistant\n<think>\nplan")
       assert.include(context, "assistant\n<think>\n\n</think>\n\nIt is 5.")
-      const { contexts } = yield* routed(["chat", "Hello!"], { codec: "qwen3.5" })
-      assert.include(contexts[2], "assistant\n<think>\n\n</think>\n\nHello!")
+      const off = "assistant\n<think>\n\n</think>\n\n"
+      for (const codec of ["qwen3", "qwen3.5"]) {
+        const { asked, contexts } = yield* routed(["chat", "Hello!"], { codec })
+        assert.lengthOf(asked, 2)
+        for (const { opening } of asked) assert.isTrue(opening.endsWith(off), JSON.stringify(opening))
+        assert.include(contexts[2], `${off}Hello!`)
+        // What the run says of its task does not reach the decision.
+        const thinking = yield* routed(["task", "Hello!"], { codec, thinking: true })
+        assert.isTrue(thinking.asked[0]!.opening.endsWith(off))
+        assert.isFalse(thinking.asked[1]!.opening.endsWith(off))
+      }
     })
   )
 })
@@ -184,6 +197,33 @@ describe("R-PHERON-11: token callback only for chat and report", () => {
     })
   )
 
+  it.effect("nor does classification, whatever it says and whatever comes of it", () =>
+    Effect.gen(function* () {
+      const said = pieces("<think>\nhm hm\n</think>\n\nchat")
+      const cases: ReadonlyArray<readonly [decision: Script["turns"][number], rest: Script["turns"]]> = [
+        [said, ["Hello!"]],
+        ["task", ["Hello!"]],
+        [pieces("I think it is a chat"), ["Hello!"]],
+        ["chat", ["TASK()", "Hello!"]]
+      ]
+      for (const [decision, rest] of cases) {
+        const { registry } = yield* TestTools.make()
+        const seen: Array<AgentEvent> = []
+        yield* Effect.gen(function* () {
+          const handle = yield* Router.start({ task: "t", tools: registry, codec: "qwen3", phases: streamAll })
+          yield* Stream.runForEach(handle.events, (event) => Effect.sync(() => void seen.push(event)))
+        }).pipe(Effect.scoped, Effect.provide(layerScripted({ turns: [decision, ...rest] })))
+        const shown = seen.flatMap((event) =>
+          event._tag === "Text" || event._tag === "Reasoning" || event._tag === "Retracted" ? [event] : []
+        )
+        assert.deepStrictEqual(
+          shown.map((event) => (event._tag === "Text" ? event.text : event._tag)),
+          ["Hello!"]
+        )
+      }
+    })
+  )
+
   it.effect("report and chat turns stream", () =>
     Effect.gen(function* () {
       const report = yield* subscribed([pieces("It is 5 then.")], {}, false)
@@ -216,24 +256,33 @@ describe("R-PHERON-12: classifier garbage", () => {
   for (const [said, reason] of cases) {
     it.effect(`${reason} is a task, with the decision, its time and the raw text on record`, () =>
       Effect.gen(function* () {
-        const { events, outcome, performed } = yield* routed([said, add, "It is 5."])
+        const written = typeof said === "string" ? said : [said.text].flat().join("")
+        const slowly = { ...(typeof said === "string" ? { text: said } : said), prefillMillis: 250 }
+        const running = yield* Effect.forkChild(routed([slowly, add, "It is 5."]), { startImmediately: true })
+        yield* TestClock.adjust(250)
+        const { events, outcome, performed } = yield* Fiber.join(running)
         assert.deepStrictEqual([outcome.text, performed.length], ["It is 5.", 1])
         const { data } = events.find(({ event_type: type }) => type === "routed")!
-        assert.deepInclude(data, { route: "task", by: "model", reason })
-        assert.isNumber(data["duration_ms"])
-        assert.isString(data["text"])
+        assert.deepInclude(data, { route: "task", by: "model", reason, duration_ms: 250 })
+        assert.strictEqual(data["text"], written.slice(0, 64))
       })
     )
   }
 
   it.effect("is asked without reasoning, greedily, for 64 tokens at most; either way can be forced", () =>
     Effect.gen(function* () {
-      const { contexts } = yield* routed(["task", "x"], { codec: "qwen3" })
-      assert.strictEqual(contexts[0]!.includes("<think>"), false, "the turn itself is not kept")
-      const { data } = (yield* routed(["x"], { route: "chat" })).events.find(
-        ({ event_type: type }) => type === "routed"
-      )!
-      assert.deepInclude(data, { route: "chat", by: "caller" })
+      const { asked } = yield* routed(["task", "x"], { codec: "qwen3", sampling: { temperature: 1, seed: 9 } })
+      const { opening, request } = asked[0]!
+      assert.isTrue(opening.endsWith("<think>\n\n</think>\n\n"))
+      assert.deepStrictEqual([request.maxTokens, request.sampling.temperature], [64, 0])
+      assert.deepStrictEqual(request.grammar, wordsGrammar(["chat", "task"]))
+      for (const route of ["chat", "task"] as const) {
+        const forced = yield* routed(["x"], { route })
+        assert.lengthOf(forced.asked, 1, "nobody is asked which it is")
+        assert.strictEqual(forced.contexts.at(-1)!.includes("<tools>"), route === "task")
+        const { data } = forced.events.find(({ event_type: type }) => type === "routed")!
+        assert.deepInclude(data, { route, by: "caller" })
+      }
       const about = (yield* play(["x"])).events[1]!.data["phases"] as Record<string, unknown>
       assert.deepInclude(about["classify"], { thinking: false, max_tokens: 64, temperature: 0 })
     })

@@ -11,10 +11,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { EngineError } from "../../engine/EngineError.ts"
+import { badRequest, EngineError } from "../../engine/EngineError.ts"
+import { sizeOf, tokensIn, unit, unknownIds } from "../../engine/Estimate.ts"
 import type { EndReason, GenerationEvent, TurnRequest } from "../../engine/Generation.ts"
 import { Model, type ModelSession } from "../../engine/Model.ts"
 import { type Segment, type Span, text } from "../../engine/Prompt.ts"
+import { upToStop } from "../../engine/StopScan.ts"
 
 /** Of a request without tools. */
 type Part = Response.StreamPart<Record<never, never>>
@@ -28,11 +30,6 @@ export interface LanguageModelEngineOptions {
   /** What of a turn's request the provider can be told: its most tokens, its sampling. `effect/ai` has no words for them. */
   readonly configure?: (parts: Parts, request: TurnRequest) => Parts
 }
-
-const unit = 4
-const sizeOf = (segments: ReadonlyArray<Segment>): number =>
-  segments.reduce((size, segment) => size + Math.ceil(segment.text.length / unit), 0)
-const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })
 
 const roles = ["system", "user", "assistant"] as const
 type Role = (typeof roles)[number]
@@ -101,13 +98,9 @@ class Listening {
     }
     if (part.type !== "text-delta" || part.delta === "" || this.#end !== undefined) return []
     const before = this.#said.length
-    let all = this.#said + part.delta
-    for (const stop of this.#request.stops) {
-      const at = all.indexOf(stop, Math.max(0, before - stop.length))
-      if (at < 0) continue
-      all = all.slice(0, at + stop.length)
-      this.#end = "stop"
-    }
+    const stopped = upToStop(this.#said, part.delta, this.#request.stops)
+    if (stopped !== undefined) this.#end = "stop"
+    let all = stopped ?? this.#said + part.delta
     const most = this.#request.maxTokens * unit
     if (all.length >= most) {
       // Not between the halves of a character.
@@ -116,8 +109,7 @@ class Listening {
     }
     this.#said = all
     const piece = all.slice(before)
-    const tokens = Array.from({ length: Math.ceil(piece.length / unit) }, () => 0)
-    const event: GenerationEvent = { _tag: "Piece", text: piece, tokens }
+    const event: GenerationEvent = { _tag: "Piece", text: piece, tokens: unknownIds(tokensIn(piece)) }
     if (this.#end !== undefined) this.#last = event
     return [event]
   }
@@ -129,7 +121,7 @@ class Listening {
     reason: this.#end ?? "eog",
     usage: {
       prefillTokens: this.#usage?.input ?? prompt,
-      outputTokens: Math.max(1, this.#usage?.output ?? Math.ceil(this.#said.length / unit)),
+      outputTokens: Math.max(1, this.#usage?.output ?? tokensIn(this.#said)),
       prefillMillis: 0,
       decodeMillis: 0
     }
@@ -261,10 +253,7 @@ export const layer = (options: LanguageModelEngineOptions): Layer.Layer<Model, n
       }
       return Model.of({
         identity: { engine: "language-model", name: options.name, contextTokens },
-        tokenize: (segments) =>
-          Effect.succeed(
-            segments.flatMap(({ text: all }) => Array.from({ length: Math.ceil(all.length / unit) }, () => 0))
-          ),
+        tokenize: (segments) => Effect.succeed(unknownIds(sizeOf(segments))),
         session: Effect.sync(() => new Talk(ask, contextTokens).session)
       })
     })

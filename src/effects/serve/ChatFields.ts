@@ -7,22 +7,27 @@ export type Read<A> = Result.Result<A, ChatError>
 
 const article = (what: string): string => (/^[aeiou]/.test(what) ? `an ${what}` : `a ${what}`)
 
-const typeOf = (value: Json): string => (value === null ? "null" : Array.isArray(value) ? "array" : typeof value)
+const whatIs = (value: Json): string =>
+  value === null ? "null" : article(Array.isArray(value) ? "array" : typeof value)
 
-const wrong = (param: string, wanted: string, value: Json): Read<never> =>
-  Result.fail(invalid(param, `'${param}' has to be ${article(wanted)}, not ${article(typeOf(value))}`, "invalid_type"))
+const wrong = (param: string, wanted: string, value: Json | undefined): Read<never> =>
+  value === undefined
+    ? Result.fail(
+        invalid(param, `'${param}' is missing: it has to be ${article(wanted)}`, "missing_required_parameter")
+      )
+    : Result.fail(invalid(param, `'${param}' has to be ${article(wanted)}, not ${whatIs(value)}`, "invalid_type"))
 
 /** Absent and `null` are the same thing: not said. */
 const said = (object: JsonObject, key: string): Json | undefined => object[key] ?? undefined
 
 export const objectAt = (value: Json | undefined, param: string): Read<JsonObject> =>
-  value !== undefined && isObject(value) ? Result.succeed(value) : wrong(param, "object", value ?? null)
+  value !== undefined && isObject(value) ? Result.succeed(value) : wrong(param, "object", value)
 
 export const listAt = (value: Json | undefined, param: string): Read<ReadonlyArray<Json>> =>
-  Array.isArray(value) ? Result.succeed(value) : wrong(param, "array", value ?? null)
+  Array.isArray(value) ? Result.succeed(value) : wrong(param, "array", value)
 
 export const textAt = (value: Json | undefined, param: string): Read<string> =>
-  typeof value === "string" ? Result.succeed(value) : wrong(param, "string", value ?? null)
+  typeof value === "string" ? Result.succeed(value) : wrong(param, "string", value)
 
 export const toolName = /^[A-Za-z0-9_-]{1,64}$/
 

@@ -50,7 +50,7 @@ const keys = new Map<string, ReadonlySet<string>>([
 
 /** A text, or parts that are texts. */
 const contentOf = (value: Json | undefined, at: string): Read<string> => {
-  if (typeof value === "string") return Result.succeed(value)
+  if (value === undefined || typeof value === "string") return textAt(value, at)
   return Result.gen(function* () {
     const parts = yield* listAt(value, at)
     if (parts.length === 0) return yield* Result.fail(invalid(at, `'${at}' is an empty array`, "empty_array"))
@@ -213,6 +213,10 @@ export const read = (value: Json | undefined, most: number): Read<ChatConversati
     if (last === undefined || last.kind === "assistant") {
       const text = "The last message has to be a user's, or the answer to a call: there is nothing to answer"
       return yield* Result.fail(invalid("messages", text))
+    }
+    if (last.kind === "user" && last.text.trim() === "") {
+      const text = "The last message is empty: there is nothing to answer"
+      return yield* Result.fail(invalid(`messages[${messages.length - 1}].content`, text, "invalid_value"))
     }
     return { system: draft.system.length === 0 ? undefined : draft.system.join("\n\n"), turns: draft.turns }
   })

@@ -40,8 +40,13 @@ const soon = 2
 const failureOf = (stop: Extract<Stop, { readonly _tag: "Failed" }>, run: string): ChatError =>
   failed(500, `${stop.class}_failed`, `The run ${run} failed (${stop.class}): ${stop.message}`)
 
-/** Stops that have no answer. */
-const errorOf = (stop: Stop, run: string): ChatError | undefined => {
+/** Stops with an answer, or with what there is of one. */
+type WithAnswer = Extract<Stop, { readonly _tag: "Completed" | "NeedsInput" | "Limit" }>
+
+const hasAnswer = (stop: Stop): stop is WithAnswer =>
+  stop._tag === "Completed" || stop._tag === "NeedsInput" || stop._tag === "Limit"
+
+const errorOf = (stop: Exclude<Stop, WithAnswer>, run: string): ChatError => {
   switch (stop._tag) {
     case "AwaitingApproval":
       return failed(
@@ -63,8 +68,6 @@ const errorOf = (stop: Stop, run: string): ChatError | undefined => {
       return failed(503, "cancelled", `The run ${run} was cancelled before it had an answer`)
     case "Failed":
       return failureOf(stop, run)
-    default:
-      return undefined
   }
 }
 
@@ -105,10 +108,8 @@ export const replyOf = (
   { form, stop: stops }: Pick<ChatRequest, "form" | "stop">
 ): Reply | ChatError => {
   const { calls, object, outcome } = answered
-  const inForm = form._tag === "Text"
   const { runId, stop } = outcome
-  const error = errorOf(stop, runId)
-  if (error !== undefined) return error
+  if (!hasAnswer(stop)) return errorOf(stop, runId)
   const reply = (content: string | null, finish: Reply["finish"], stopped?: Reply["stopped"]): Reply => ({
     _tag: "Reply",
     content,
@@ -118,15 +119,14 @@ export const replyOf = (
     usage: usageOf(answered)
   })
   if (object !== undefined) return reply(object, "stop")
-  if (stop._tag === "Completed") return inForm ? reply(cut(stop.text, stops), "stop") : notInForm(runId)
+  if (stop._tag === "Completed") {
+    return form._tag === "Text" ? reply(cut(stop.text, stops), "stop") : notInForm(runId)
+  }
   if (stop._tag === "NeedsInput") {
     return calls.length > 0
       ? reply(answered.prose === "" ? null : answered.prose, "tool_calls")
       : reply(stop.question, "stop", { stop: "needs_input" })
   }
-  const limit = stop as Extract<Stop, { readonly _tag: "Limit" }>
-  const partial = limit.partialText
-  return limit.kind === "output_tokens"
-    ? reply(cut(partial ?? "", stops), "length")
-    : reply(partial === undefined ? "" : cut(partial, stops), "length", { stop: "limit", limit: limit.kind })
+  const partial = cut(stop.partialText ?? "", stops)
+  return reply(partial, "length", stop.kind === "output_tokens" ? undefined : { stop: "limit", limit: stop.kind })
 }

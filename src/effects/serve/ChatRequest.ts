@@ -54,15 +54,7 @@ const harmless = [
   "metadata",
   "service_tier",
   "store",
-  "prediction",
-  "logprobs",
-  "n",
-  "frequency_penalty",
-  "presence_penalty",
-  "logit_bias",
-  "modalities",
-  "verbosity",
-  "top_logprobs"
+  "prediction"
 ]
 
 const refusedWith = {
@@ -78,6 +70,20 @@ const refusedWith = {
   repetition_penalty: "It cannot be set",
   moderation: "There is none"
 } as const
+
+const isEmpty = (value: Json): boolean => typeof value === "object" && Object.keys(value ?? {}).length === 0
+
+/** Fields that may be there as long as they ask for nothing: the value that does, and what to say otherwise. */
+const neutral: ReadonlyArray<readonly [key: string, asksNothing: (value: Json) => boolean, why: string]> = [
+  ["n", (value) => value === 1, "one answer is made"],
+  ["logprobs", (value) => value === false, "probabilities of tokens are not told"],
+  ["top_logprobs", (value) => value === 0, "probabilities of tokens are not told"],
+  ["frequency_penalty", (value) => value === 0, "sampling has no penalties"],
+  ["presence_penalty", (value) => value === 0, "sampling has no penalties"],
+  ["logit_bias", isEmpty, "tokens cannot be favoured"],
+  ["modalities", (value) => JSON.stringify(value) === '["text"]', "there is text only"],
+  ["verbosity", (value) => value === "medium", "it cannot be set"]
+]
 
 const known = new Set([
   ...harmless,
@@ -97,22 +103,9 @@ const known = new Set([
   "parallel_tool_calls",
   "reasoning_effort",
   "response_format",
+  ...neutral.map(([key]) => key),
   ...Object.keys(refusedWith)
 ])
-
-const isEmpty = (value: Json): boolean => typeof value === "object" && Object.keys(value ?? {}).length === 0
-
-/** Fields that may be there as long as they ask for nothing: the value that does, and what to say otherwise. */
-const neutral: ReadonlyArray<readonly [key: string, asksNothing: (value: Json) => boolean, why: string]> = [
-  ["n", (value) => value === 1, "one answer is made"],
-  ["logprobs", (value) => value === false, "probabilities of tokens are not told"],
-  ["top_logprobs", (value) => value === 0, "probabilities of tokens are not told"],
-  ["frequency_penalty", (value) => value === 0, "sampling has no penalties"],
-  ["presence_penalty", (value) => value === 0, "sampling has no penalties"],
-  ["logit_bias", isEmpty, "tokens cannot be favoured"],
-  ["modalities", (value) => JSON.stringify(value) === '["text"]', "there is text only"],
-  ["verbosity", (value) => value === "medium", "it cannot be set"]
-]
 
 const checkNeutral = (body: JsonObject): Read<void> => {
   for (const [key, why] of Object.entries(refusedWith)) {
@@ -179,9 +172,8 @@ const choiceOf = (body: JsonObject): Read<"auto" | "none"> => {
   const choice = body["tool_choice"] ?? "auto"
   if (choice === "auto" || choice === "none") return Result.succeed(choice)
   const what = typeof choice === "string" ? `'${choice}'` : "of one tool"
-  return Result.fail(
-    unsupported("tool_choice", `A 'tool_choice' ${what} is not supported: there are 'auto' and 'none'`)
-  )
+  const why = "a run decides by itself whether a call or an answer comes next. There are 'auto' and 'none'"
+  return Result.fail(unsupported("tool_choice", `A 'tool_choice' ${what} is not supported: ${why}`))
 }
 
 const stopsOf = (body: JsonObject): Read<ReadonlyArray<string>> =>

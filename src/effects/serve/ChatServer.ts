@@ -6,14 +6,14 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
-import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import { isHttpServerError } from "effect/http/HttpServerError"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Response from "effect/http/HttpServerResponse"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { EngineError } from "../../engine/EngineError.ts"
-import type { Model } from "../../engine/Model.ts"
+import { Model } from "../../engine/Model.ts"
 import type { RunServices } from "../Run.ts"
 import * as Admission from "./Admission.ts"
 import * as Answering from "./Answering.ts"
@@ -22,6 +22,7 @@ import { bodyOf, type ChatError, mayRetry, refused } from "./ChatError.ts"
 import { bug, refusalOf, replyOf, resultOf } from "./ChatReply.ts"
 import { type ChatRequest, type RequestBounds, read } from "./ChatRequest.ts"
 import * as ChatStream from "./ChatStream.ts"
+import * as EngineWatch from "./EngineWatch.ts"
 import { isForeign, isLoopback, isOwnHost } from "./Origins.ts"
 import * as RequestBody from "./RequestBody.ts"
 import { type Route, ServeMetrics } from "./ServeMetrics.ts"
@@ -73,6 +74,7 @@ interface Desk {
   readonly admission: Admission.Admission
   readonly metrics: ServeMetrics
   readonly state: ServeState.ServeState
+  readonly engine: EngineWatch.EngineWatch
   readonly started: number
 }
 
@@ -215,36 +217,32 @@ const chat = Effect.fnUntraced(function* (desk: Desk, http: HttpServerRequest) {
   yield* only(http, "POST")
   yield* state.inside.pipe(Effect.tapError(() => Effect.sync(() => metrics.refusal("draining"))))
   yield* admission.enter(key)
-  const asked = Result.flatMap(Result.succeed(yield* state.whileOpen(RequestBody.read(http, limits))), (text) =>
-    read(text, limits)
+  const request = yield* state.whileOpen(RequestBody.read(http, limits)).pipe(
+    Effect.flatMap((text) => Effect.fromResult(read(text, limits))),
+    Effect.filterOrFail(
+      ({ model }) => model === options.model,
+      ({ model }) => unknownModel(desk, model)
+    ),
+    Effect.tapError(({ status }) => Effect.sync(() => metrics.refusal(status === 503 ? "draining" : "invalid")))
   )
-  if (Result.isFailure(asked)) {
-    metrics.refusal("invalid")
-    return yield* asked.failure
-  }
-  const request = asked.success
-  if (request.model !== options.model) return yield* unknownModel(desk, request.model)
   return yield* answered(desk, http, request, key)
 })
 
 const models = Effect.fnUntraced(function* (desk: Desk, http: HttpServerRequest) {
   yield* allowed(desk, http)
   yield* only(http, "GET", "HEAD")
-  const name = /^\/v1\/models\/([^?#]+)/.exec(http.url)?.[1]
-  if (name === undefined) return json({ object: "list", data: [modelOf(desk)] })
-  const wanted = yield* Effect.orElseSucceed(
-    Effect.try(() => decodeURIComponent(name)),
-    () => name
-  )
+  const wanted = (yield* HttpRouter.params)["*"] ?? ""
+  if (wanted === "") return json({ object: "list", data: [modelOf(desk)] })
   return wanted === desk.options.model ? json(modelOf(desk)) : yield* unknownModel(desk, wanted)
 })
 
-/** `live` says that the process answers, the others that it takes requests. */
-const health = Effect.fnUntraced(function* ({ state }: Desk, http: HttpServerRequest) {
+/** `live` says that the process answers, the others that it takes requests and has something to answer them with. */
+const health = Effect.fnUntraced(function* ({ engine, state }: Desk, http: HttpServerRequest) {
   yield* only(http, "GET", "HEAD")
-  const draining = state.draining()
-  const live = http.url.startsWith("/health/live")
-  return json({ status: draining ? "draining" : "ready", live: true, ready: !draining }, draining && !live ? 503 : 200)
+  if (http.url.startsWith("/health/live")) return json({ live: true })
+  const status = state.draining() ? "draining" : (yield* engine.isThere) ? "ready" : "no_engine"
+  const ready = status === "ready"
+  return json({ status, live: true, ready }, ready ? 200 : 503)
 })
 
 const metricsText = Effect.fnUntraced(function* (desk: Desk, http: HttpServerRequest) {
@@ -289,6 +287,7 @@ export const make = Effect.fnUntraced(function* (
     admission: Admission.make({ ...limits, sessions: options.sessions }, metrics.refusal),
     metrics,
     state: yield* ServeState.make,
+    engine: yield* EngineWatch.make(yield* Model),
     started: yield* Clock.currentTimeMillis
   }
   const services = yield* Effect.context<RunServices>()
@@ -306,8 +305,17 @@ export const make = Effect.fnUntraced(function* (
     at("/health", "health", health),
     at("/health/live", "health", health),
     at("/health/ready", "health", health),
-    at("/metrics", "metrics", metricsText),
-    at("*", "other", nowhere)
+    at("/metrics", "metrics", metricsText)
   ])
-  return { routes, metrics, drain: desk.state.drain }
+  const elsewhere = Effect.flatMap(HttpServerRequest, handled(desk, "other", nowhere))
+  return { routes: Layer.merge(routes, unrouted(elsewhere)), metrics, drain: desk.state.drain }
 })
+
+const isUnrouted = (error: unknown): boolean => isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+
+/** What no route is for, a path that cannot be decoded included, which a route for all paths would not see. */
+const unrouted = (answer: Effect.Effect<Response.HttpServerResponse, never, HttpServerRequest>) =>
+  HttpRouter.middleware(
+    (routed) => Effect.catch(routed, (error) => (isUnrouted(error) ? answer : Effect.fail(error))),
+    { global: true }
+  )

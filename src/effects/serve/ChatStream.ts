@@ -98,38 +98,36 @@ class Writer {
   readonly retract = (again: boolean): boolean => {
     this.#held = []
     const { shown } = this.#texts
-    if (shown === "") return true
-    this.#again = shown + this.#again
     this.#texts = new StopTexts(this.#stops)
-    return again
+    this.#again = shown + this.#again
+    return shown === "" || again
   }
 
   /** The rest of the text, as it was written where that is what it came to. */
   #rest(content: string): ReadonlyArray<string> {
-    if (!this.#live) {
-      const written = this.#held.join("") === content ? this.#held : [content]
-      return [...written.map(this.#texts.push), this.#texts.end()]
-    }
-    const shown = this.#texts.shown
-    if (content.startsWith(shown)) return [content.slice(shown.length)]
-    // Families leave spaces around an answer out of it.
-    return []
+    if (this.#live) return [this.#texts.end()]
+    const written = this.#held.join("") === content ? this.#held : [content]
+    return [...written.map(this.#texts.push), this.#texts.end()]
   }
 
-  readonly reply = (reply: Reply, includeUsage: boolean): Effect.Effect<void> =>
+  /** False: something was sent that is not part of it. */
+  readonly reply = (reply: Reply, includeUsage: boolean): Effect.Effect<boolean> =>
     Effect.gen({ self: this }, function* () {
-      for (const text of this.#rest(reply.content ?? "")) yield* this.#fresh(text)
+      for (const text of this.#rest(reply.content ?? "")) if (!(yield* this.#fresh(text))) return false
+      // Of what was sent of a turn before, spaces at the end may be missing in an answer.
+      if (this.#again.trim() !== "") return false
       for (const chunk of this.#chunks.calls(reply.calls)) yield* this.#out(event(chunk))
       yield* this.#out(event(this.#chunks.finished(reply)))
       if (includeUsage) yield* this.#out(event(this.#chunks.used(reply.usage)))
       yield* this.#out(end)
+      return true
     })
 }
 
 const takenBack = failed(
   500,
   "answer_retracted",
-  "What was sent of the answer turned out not to be one; the run was cancelled"
+  "What was sent of the answer turned out not to be one; the run that made it has ended"
 )
 
 /** Says what there is to say until the run has ended, and how it ended. */
@@ -153,8 +151,7 @@ const speak = Effect.fnUntraced(function* (
     if (value._tag === "Ended") {
       const reply = "_tag" in value.result ? value.result : replyOf(value.result, request)
       if (reply._tag === "ChatError") return yield* fail(reply)
-      yield* writer.reply(reply, request.includeUsage)
-      return yield* done
+      return yield* (yield* writer.reply(reply, request.includeUsage)) ? done : fail(takenBack)
     }
     const stands = value._tag === "Text" ? yield* writer.text(value.text) : writer.retract(value.again)
     if (!stands) {

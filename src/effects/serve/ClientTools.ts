@@ -3,34 +3,13 @@
  * schema; what would run one says why it did not.
  */
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import { ToolPool } from "../../actors/ToolPool.ts"
+import { boundedCheck } from "../../tools/BoundedCheck.ts"
 import { failed } from "../../tools/Execution.ts"
 import { canonical, type Json, type JsonObject } from "../../tools/JsonText.ts"
-import { hasPatterns } from "../../tools/mcp/McpOutput.ts"
 import * as Registry from "../../tools/Registry.ts"
-import { within } from "../../tools/TimeBound.ts"
 import type { ToolSpec } from "../../tools/ToolCall.ts"
-import { problem } from "../../tools/Validation.ts"
 import { type ChatError, invalid } from "./ChatError.ts"
-
-const checkMillis = 1_000
-
-/** Patterns of a stranger may take for ever on arguments of a model. */
-const bounded = (tool: Registry.RegisteredTool): Registry.RegisteredTool =>
-  hasPatterns(tool.spec.parameters)
-    ? Object.freeze({
-        ...tool,
-        check: (args: JsonObject) => {
-          try {
-            return within(checkMillis, () => tool.check(args))
-          } catch (error) {
-            const why = error instanceof Error ? error.message : "it failed"
-            return Result.fail([problem([], "constraint", `the arguments cannot be checked: ${why}`)])
-          }
-        }
-      })
-    : tool
 
 const register = Effect.fnUntraced(function* (tools: ReadonlyArray<ToolSpec>) {
   const registered: Array<Registry.RegisteredTool> = []
@@ -45,7 +24,7 @@ const register = Effect.fnUntraced(function* (tools: ReadonlyArray<ToolSpec>) {
       identity: { performed: "by the client" },
       run: () => Effect.die(new Error(`${name} is the client's, and was about to run here`))
     })
-    registered.push(bounded(tool))
+    registered.push(boundedCheck(tool))
     // Others are answered between two of them.
     yield* Effect.yieldNow
   }

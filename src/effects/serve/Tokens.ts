@@ -20,9 +20,7 @@ const digestOf = (token: string): Buffer => createHash("sha256").update(token).d
 
 const leastLength = 16
 
-const problemOf = (line: string, taken: ReadonlyArray<Token>): string | undefined => {
-  const [name = "", token] = [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]
-  if (!line.includes(":")) return "it is not NAME:TOKEN"
+const problemOf = (name: string, token: string, taken: ReadonlyArray<Token>): string | undefined => {
   if (!/^[A-Za-z0-9_.-]{1,64}$/.test(name))
     return "its name is not 1 to 64 letters, digits, dots, dashes and underscores"
   if (!/^[\x21-\x7e]+$/.test(token)) return "its token holds something else than visible ASCII characters"
@@ -37,9 +35,11 @@ export const parse = (text: string): Result.Result<Tokens, string> => {
   for (const [at, raw] of text.split(/\r?\n/).entries()) {
     const line = raw.trim()
     if (line === "" || line.startsWith("#")) continue
-    const problem = problemOf(line, tokens)
+    const colon = line.indexOf(":")
+    const [name, token] = [line.slice(0, colon), line.slice(colon + 1)]
+    const problem = colon < 0 ? "it is not NAME:TOKEN" : problemOf(name, token, tokens)
     if (problem !== undefined) return Result.fail(`line ${at + 1}: ${problem}`)
-    tokens.push({ name: line.slice(0, line.indexOf(":")), digest: digestOf(line.slice(line.indexOf(":") + 1)) })
+    tokens.push({ name, digest: digestOf(token) })
   }
   if (tokens.length === 0) return Result.fail("there is no token in it")
   return Result.succeed({

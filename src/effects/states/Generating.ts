@@ -14,7 +14,7 @@ import { opensReasoning } from "../../engine/codecs/Thinking.ts"
 import { EngineError } from "../../engine/EngineError.ts"
 import type { EndReason, GenerationEvent, TurnUsage } from "../../engine/Generation.ts"
 import type { Segment, Span } from "../../engine/Prompt.ts"
-import { restartedIn } from "../EngineLife.ts"
+import { noteRecoveries, restartedIn } from "../EngineLife.ts"
 import { handOver } from "../HandingOver.ts"
 import { enterPhase, hear, type Saying } from "../Hearing.ts"
 import { Meter } from "../Meter.ts"
@@ -198,6 +198,8 @@ const rolledBack = Effect.fnUntraced(function* (
   // An engine that is gone cannot roll back and has nothing left to roll back; one that breaks does so after the record.
   const rolled = yield* Effect.exit(rollBack(run.session))
   if (reader.shown) run.emit({ _tag: "Retracted", turn, reason: "rolled_back" })
+  // What was there again before the turn is no part of how it ended: said behind it, the turn would have died with its engine.
+  if (!restartedIn(cause)) noteRecoveries(run)
   const committed_len = yield* run.session.context.length
   const recorded = yield* Effect.exit(
     run.trace.append({

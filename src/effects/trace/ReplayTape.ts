@@ -292,7 +292,7 @@ export class Tape {
   readonly interruption = (what: string): Effect.Effect<never, EngineError> =>
     Effect.suspend(() => {
       if (this.#over) return Effect.never
-      const next = this.next()
+      const next = this.#coming()
       if (next === undefined) {
         this.#stopHere()
         return Effect.never
@@ -314,7 +314,7 @@ export class Tape {
   /** The same where the loop cannot be interrupted, so that there is nothing to wait for: a failure, whatever else it was. */
   readonly failure = (what: string): Effect.Effect<never, EngineError> =>
     Effect.suspend(() => {
-      const next = this.#over ? undefined : this.next()
+      const next = this.#over ? undefined : this.#coming()
       const ends = next?.record.event_type === "turn_rolled_back"
       const recorded =
         next === undefined ? undefined : (this.#restarted(next) ?? (ends && this.#failure("engine_error")))
@@ -323,6 +323,14 @@ export class Tape {
       if (!this.#over) this.diverge({ path: "event_type", recorded: next?.record.event_type, replayed: what })
       return Effect.fail(new EngineError({ reason: "lost", message: "the record does not go on like this" }))
     })
+
+  /** The next event. An engine that was there again before a turn, which then ends otherwise, is no part of how it does. */
+  #coming() {
+    const next = this.next()
+    let after = next
+    while (after?.record.event_type === "engine_restarted") after = this.next(after.at + 1)
+    return after?.record.event_type === "turn_rolled_back" ? after : next
+  }
 
   /** The engine died under what is asked now, and was opened again: so it is again. */
   #restarted({
@@ -338,12 +346,18 @@ export class Tape {
     return Effect.fail(new EngineError({ reason: "restarted", message: said }))
   }
 
-  /** The engines that were opened again up to here, those that the record tells of next included. */
+  /**
+   * The engines that were opened again up to here, those that the record tells of next included; behind a talk that handed over
+   * only those that the task's own context was told of.
+   */
   readonly recoveries = (): ReadonlyArray<Recovery> => {
     let end = this.#at
     while (this.records[end]?.event_type === "engine_restarted") end++
+    const handed = this.records.findLastIndex(
+      ({ data, event_type: type }, at) => at < this.#at && type === "routed" && data["by"] === "chat"
+    )
     return this.records
-      .slice(0, end)
+      .slice(Math.max(0, handed), end)
       .flatMap(({ data, event_type: type }) => (type === "engine_restarted" ? [data as unknown as Recovery] : []))
   }
 

@@ -1,5 +1,6 @@
 /** Checks what an MCP tool answers against the schema its server promised. Both are the server's, so the check is bounded in time. */
 import * as Effect from "effect/Effect"
+import { hasPatterns } from "../BoundedCheck.ts"
 import type { Json, JsonObject } from "../JsonText.ts"
 import * as SchemaChecker from "../SchemaChecker.ts"
 import { reworded } from "../SchemaDialect.ts"
@@ -10,9 +11,6 @@ import { within } from "../TimeBound.ts"
 export type OutputCheck = (value: Json) => string | undefined
 
 const checkMillis = 1000
-
-/** Does checking against this schema run regular expressions? */
-export const hasPatterns = (schema: JsonObject): boolean => /"pattern(?:Properties)?":/.test(JSON.stringify(schema))
 
 /** Compiles an output schema, or says in words why that cannot be done. */
 export const compile = Effect.fnUntraced(function* (schema: JsonObject): Effect.fn.Return<OutputCheck, string> {

@@ -2,18 +2,17 @@
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { boundedCheck } from "../BoundedCheck.ts"
 import type { JsonObject } from "../JsonText.ts"
 import { nearest } from "../Nearest.ts"
 import { dynamic, type RegisteredTool } from "../Registry.ts"
-import { within } from "../TimeBound.ts"
 import { ToolError } from "../ToolError.ts"
-import { problem } from "../Validation.ts"
 import { resultOf } from "./McpContent.ts"
 import { type Statement, statementOf } from "./McpContract.ts"
 import { type FormProblem, placeOf, type ServerForm } from "./McpContractFile.ts"
 import type { Descriptor, RefusedTool } from "./McpDescriptor.ts"
 import { registeredName } from "./McpNames.ts"
-import { compile as compileOutput, hasPatterns } from "./McpOutput.ts"
+import { compile as compileOutput } from "./McpOutput.ts"
 
 /** One tool that is offered. */
 export interface McpTool {
@@ -40,22 +39,6 @@ export interface CallFailure {
 /** Sends one call to the server that has the tool. */
 export type Call = (descriptor: Descriptor, args: JsonObject) => Effect.Effect<McpSchema.CallToolResult, CallFailure>
 
-const checkMillis = 1000
-
-/** Patterns of a stranger may take for ever on arguments of a model: the check is stopped then, and the call refused. */
-const bounded = (tool: RegisteredTool): RegisteredTool =>
-  Object.freeze({
-    ...tool,
-    check: (args: JsonObject) => {
-      try {
-        return within(checkMillis, () => tool.check(args))
-      } catch (error) {
-        const why = error instanceof Error ? error.message : "it failed"
-        return Result.fail([problem([], "constraint", `the arguments cannot be checked: ${why}`)])
-      }
-    }
-  })
-
 const registeredTool = Effect.fnUntraced(function* (
   server: string,
   descriptor: Descriptor,
@@ -81,7 +64,7 @@ const registeredTool = Effect.fnUntraced(function* (
     run: (args) =>
       Effect.flatMap(Effect.mapError(call(descriptor, args), failed), (result) => resultOf(result, reading))
   }).pipe(Effect.mapError(({ message }) => message))
-  return hasPatterns(inputSchema) ? bounded(tool) : tool
+  return boundedCheck(tool)
 })
 
 /** Tools that the file names and the server does not have. */

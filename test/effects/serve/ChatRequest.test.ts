@@ -131,6 +131,40 @@ describe("a request", () => {
     assert.match(param ?? "", /^messages/)
   })
 
+  it("says of a field that is not there that it is missing, and of nothing that it is null", () => {
+    const messageOf = (body: object) => {
+      const found = readOf(body)
+      return Result.isFailure(found) ? [found.failure.code, found.failure.message] : []
+    }
+    assert.deepStrictEqual(messageOf({ model: "m" }), [
+      "missing_required_parameter",
+      "'messages' is missing: it has to be an array"
+    ])
+    assert.deepStrictEqual(messageOf({ model: "m", messages: null }), [
+      "invalid_type",
+      "'messages' has to be an array, not null"
+    ])
+    assert.deepStrictEqual(messageOf({ model: "m", messages: [{ role: "user" }] }), [
+      "missing_required_parameter",
+      "'messages[0].content' is missing: it has to be a string"
+    ])
+  })
+
+  it("is refused where the last message is empty: there is nothing to do", () => {
+    for (const content of ["", " \n", [{ type: "text", text: "" }]]) {
+      assert.deepStrictEqual(
+        refusal({ ...base, messages: [user, { role: "assistant", content: "hi" }, { role: "user", content }] }),
+        {
+          status: 400,
+          code: "invalid_value",
+          param: "messages[2].content"
+        }
+      )
+    }
+    // What was answered already may be.
+    accepted({ messages: [{ role: "user", content: "" }, { role: "assistant", content: "hi" }, user] })
+  })
+
   it.each([
     ["a key twice", '{"model":"m","model":"n","messages":[]}'],
     ["an integer no number holds", '{"model":"m","seed":9007199254740993,"messages":[]}'],

@@ -165,11 +165,25 @@ describe("an address", () => {
         const { status } = yield* post(url, hello, { method })
         assert.strictEqual(status, 405, method)
       }
-      for (const path of ["/", "/v1", "/v1/completions", "/v1/chat/completions/x", "/v1/../etc/passwd"]) {
+      const undecodable = ["/v1/models/%zz", "/v1/models/%c3", "/%"]
+      const unknown = ["/", "/v1", "/v1/completions", "/v1/chat/completions/x", "/v1/../etc/passwd"]
+      for (const path of [...unknown, ...undecodable]) {
         const response = yield* Effect.promise(() => fetch(`${url}${path}`))
         assert.strictEqual(response.status, 404, path)
-        assert.strictEqual(codeOf(yield* Effect.promise(() => response.json())), "not_found")
+        assert.match(response.headers.get("x-request-id") ?? "", /^req-/, path)
+        assert.strictEqual(codeOf(yield* Effect.promise(() => response.json())), "not_found", path)
       }
+    })
+  )
+
+  it.live("of a model holds its name, whatever that is made of", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serving([], { model: "a b/100%" })
+      const at = (path: string) => Effect.promise(() => fetch(`${url}/v1/models${path}`).then((it) => it.json()))
+      assert.include(yield* at(`/${encodeURIComponent("a b/100%")}`), { id: "a b/100%" })
+      assert.include(yield* at("/a%20b/100%25?x=1"), { id: "a b/100%" })
+      assert.strictEqual(codeOf(yield* at("/a%20b")), "model_not_found")
+      for (const path of ["", "/", "?x=1"]) assert.include(yield* at(path), { object: "list" }, path)
     })
   )
 

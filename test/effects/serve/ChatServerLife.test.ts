@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { suspendAll } from "../../../src/effects/Policy.ts"
 import { validateText } from "../../../src/effects/trace/TraceValidator.ts"
+import { EngineError } from "../../../src/engine/EngineError.ts"
 import type { ScriptedTurn } from "../../../src/engine/ScriptedModel.ts"
 import { call } from "../../kit/script.ts"
 import { hello, post, raw, type Serving, serving, until, wire } from "../../kit/serve.ts"
@@ -287,12 +288,41 @@ describe("a server that is to end", () => {
   )
 })
 
+describe("a server without an engine", () => {
+  it.live("lives, is not ready until it has one again, and says why", () =>
+    Effect.gen(function* () {
+      let gone = false
+      const lost = new EngineError({ reason: "lost", message: "It is gone." })
+      const { url } = yield* serving([], {
+        engine: (own) => ({ ...own, tokenize: (segments) => (gone ? Effect.fail(lost) : own.tokenize(segments)) })
+      })
+      const at = (path: string) =>
+        Effect.promise(() => fetch(`${url}${path}`).then(async (it) => [it.status, await it.json()] as const))
+      const turns = Effect.fnUntraced(function* (status: number) {
+        for (;;) {
+          const found = yield* at("/health/ready")
+          if (found[0] === status) return found[1]
+        }
+      })
+      assert.deepStrictEqual(yield* turns(200), { status: "ready", live: true, ready: true })
+      gone = true
+      assert.deepStrictEqual(yield* turns(503), { status: "no_engine", live: true, ready: false })
+      assert.strictEqual((yield* at("/health"))[0], 503)
+      assert.strictEqual((yield* at("/health/live"))[0], 200)
+      gone = false
+      yield* turns(200)
+    })
+  )
+})
+
 describe("metrics", () => {
   it.live("are lines that Prometheus reads, and hold nothing of what clients say", () =>
     Effect.gen(function* () {
       const server = yield* serving([call("add", { a: 1, b: 2 }), "It is 3."])
       yield* post(server.url, hello)
       yield* post(server.url, { ...hello, model: "secret-model" })
+      yield* post(server.url, hello, { headers: { "content-type": "text/secret" } })
+      yield* post(server.url, "{")
       yield* Effect.promise(() => fetch(`${server.url}/secret-path`))
       const text = yield* metricsOf(server)
       const kinds = new Map<string, string>()
@@ -309,6 +339,7 @@ describe("metrics", () => {
         }
       }
       assert.notInclude(text, "secret")
+      assert.include(text, 'writ_refused_total{reason="invalid"} 3')
       assert.include(text, 'writ_calls_total{outcome="succeeded"} 1')
       assert.include(text, 'writ_turns_total{end="kept"} 2')
       assert.include(text, 'writ_http_requests_total{route="chat",code="404"} 1')

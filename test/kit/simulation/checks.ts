@@ -9,12 +9,13 @@ import { closingOf } from "../../../src/effects/RunContext.ts"
 import type { Stop } from "../../../src/effects/State.ts"
 import type { Entry } from "../../../src/effects/Transcript.ts"
 import { validateText } from "../../../src/effects/trace/TraceValidator.ts"
-import type { Codec } from "../../../src/engine/codecs/Codec.ts"
+import type { Codec, RenderOptions } from "../../../src/engine/codecs/Codec.ts"
 import { flatten, type Segment, type Span } from "../../../src/engine/Prompt.ts"
 import { type Line, lines } from "../script.ts"
-import { lastWord, type Seen, type SessionSeen, task } from "./play.ts"
-import { codecOf } from "./scenario.ts"
-import { registry } from "./tools.ts"
+import { checkInside } from "./inside.ts"
+import { type ConversationSeen, lastWord, type Seen, type SessionSeen } from "./play.ts"
+import { codecOf, type EngineFault } from "./scenario.ts"
+import { task } from "./table.ts"
 import { secret } from "./turns.ts"
 import type { RunSeen, World } from "./world.ts"
 
@@ -25,7 +26,7 @@ export interface Problem {
   readonly detail: string
 }
 
-type Report = (claim: string, detail: string) => void
+export type Report = (claim: string, detail: string) => void
 
 const terminalOf: Readonly<Record<Stop["_tag"], string>> = {
   Completed: "run_completed",
@@ -99,10 +100,13 @@ const checkEnding = (seen: RunSeen, trace: ReadonlyArray<Line>, report: Report):
   if (!(never && seen.broken)) report("failures are outcomes", Cause.pretty(exit.cause))
 }
 
+/** What takes time and cannot be stopped: a slow engine, or one that is opened again, outside of a message. */
+const shielded = ({ kind, on }: EngineFault): boolean =>
+  kind === "reopened" || (on !== "commit" && (kind === "slow" || kind === "restarted"))
+
 /** A stop that was asked for while the run was on ends it: at once, and nothing new begins. */
 const checkStops = (world: World, session: SessionSeen, seen: RunSeen, report: Report): void => {
-  const slow = session.scenario.engine.some(({ kind, on }) => kind === "slow" && on !== "commit")
-  const tolerance = slow ? 1_000 : 0
+  const tolerance = session.scenario.engine.some(shielded) ? 1_000 : 0
   const first = seen.stops.find(({ order }) => seen.finished === undefined || order < seen.finished)
   if (first !== undefined) {
     const took = (seen.endedAt ?? Infinity) - first.at
@@ -133,6 +137,7 @@ const checkExecutions = (world: World, seen: RunSeen, trace: ReadonlyArray<Line>
   const count = (list: ReadonlyArray<string>, id: string) => list.filter((one) => one === id).length
   const ids = calls.map(({ callId }) => callId)
   const performed = world.performed.filter(({ run }) => run === seen.label).map(({ callId }) => callId)
+  const decisions = world.opened(seen.effectRun).decisions
   const retries = trace.filter(({ event_type }) => event_type === "retry_scheduled").map(({ data }) => data["call"])
   for (const { callId } of calls) {
     const tries = 1 + retries.filter((id) => id === callId).length
@@ -163,7 +168,7 @@ const checkExecutions = (world: World, seen: RunSeen, trace: ReadonlyArray<Line>
   }
   for (const { callId, tool } of calls) {
     const asks = tool === "send" || tool === "pay" || tool === "slow_send"
-    if (asks && seen.decisions.get(callId) !== "allow") report("what was not allowed does not run", `${callId} ${tool}`)
+    if (asks && decisions.get(callId) !== "allow") report("what was not allowed does not run", `${callId} ${tool}`)
     if (tool === "clarify") report("a question to the user is never executed", callId)
   }
 }
@@ -218,18 +223,23 @@ const checkTrace = (seen: RunSeen, report: Report): void => {
 }
 
 /** What an entry put into the context; several answers of one turn are one piece. */
-const pieceOf = (codec: Codec, entries: ReadonlyArray<Entry>, before: Entry | undefined): ReadonlyArray<Segment> => {
+const pieceOf = (
+  codec: Codec,
+  options: RenderOptions,
+  entries: ReadonlyArray<Entry>,
+  before: Entry | undefined
+): ReadonlyArray<Segment> => {
   const entry = entries[0]!
   switch (entry.kind) {
     case "system":
-      return codec.system(entry.implicit ? undefined : entry.content, { tools: registry.specs })
+      return codec.system(entry.implicit ? undefined : entry.content, options)
     case "user":
     case "marker":
       return codec.user(entry.content)
     case "assistant":
       return [
         ...codec.opening({
-          tools: registry.specs,
+          ...options,
           after: before?.kind === "tool" || before?.kind === "feedback" ? "answers" : "user"
         }),
         { kind: "text", text: entry.raw },
@@ -260,9 +270,9 @@ const pieces = (transcript: ReadonlyArray<Entry>): ReadonlyArray<ReadonlyArray<E
 }
 
 /** The transcript is what is in the context: the same text, the same tokens, in the same order. */
-const checkContext = (session: SessionSeen, report: Report): void => {
-  const codec = codecOf(session.scenario.codec)
-  const { entries } = session.session.transcript
+const checkContext = (codec: Codec, { committed, length, session, talk }: ConversationSeen, report: Report): void => {
+  const options = { tools: session.registry.specs, ...(talk ? { thinking: false } : {}) }
+  const { entries } = session.transcript
   let before: Entry | undefined
   let end = 0
   let text = ""
@@ -270,21 +280,21 @@ const checkContext = (session: SessionSeen, report: Report): void => {
     const span = spanOf(piece[0]!)!
     if (span.start !== end) report("spans join", `${span.start} after ${end}`)
     end = span.end
-    text += flatten(pieceOf(codec, piece, before))
+    text += flatten(pieceOf(codec, options, piece, before))
     before = piece.at(-1)
   }
-  if (end !== session.length) report("spans cover the context", `${end} of ${session.length} tokens`)
-  if (text === session.committed) return
-  const at = [...text].findIndex((character, index) => character !== session.committed[index])
+  if (end !== length) report("spans cover the context", `${end} of ${length} tokens`)
+  if (text === committed) return
+  const at = [...text].findIndex((character, index) => character !== committed[index])
   report(
     "context and transcript agree",
-    `from ${at}: ${JSON.stringify(text.slice(at, at + 60))} against ${JSON.stringify(session.committed.slice(at, at + 60))}`
+    `from ${at}: ${JSON.stringify(text.slice(at, at + 60))} against ${JSON.stringify(committed.slice(at, at + 60))}`
   )
 }
 
 /** Every turn with calls is followed by as many answers, in order; every mistake by its feedback. */
-const checkAnswers = (session: SessionSeen, report: Report): void => {
-  const { entries } = session.session.transcript
+const checkAnswers = ({ session }: ConversationSeen, report: Report): void => {
+  const entries = [...session.transcript.entries, ...session.transcript.aside]
   for (const [at, entry] of entries.entries()) {
     if (entry.kind !== "assistant") continue
     const names = entry.turn === "calls" ? entry.calls.map(({ name }) => name) : []
@@ -306,6 +316,9 @@ const checkProbe = (session: SessionSeen, seen: RunSeen, report: Report): void =
   }
   const { stop, text } = exit.value
   if (session.lost && stop._tag === "Failed") return
+  if (session.conversations[0]!.session.transcript.aside.length > 0) {
+    report("what a compaction kept comes back", JSON.stringify(stop))
+  }
   const full = stop._tag === "ContextExhausted" && session.scenario.contextTokens < 10_000
   if (text !== lastWord && !full) report("a session can be used again", JSON.stringify(stop))
 }
@@ -315,7 +328,7 @@ const checkLedger = (seen: Seen, run: RunSeen, trace: ReadonlyArray<Line>, repor
   for (const { callId, key, run: label } of seen.world.poolCalls) {
     if (label !== run.label || key === undefined) continue
     const entry = seen.ledger.find((one) => one.key === key)
-    if (entry === undefined || entry.callId !== callId || entry.runId !== run.label) {
+    if (entry === undefined || entry.callId !== callId || entry.runId !== run.effectRun) {
       report("every effect is in the ledger", callId)
       continue
     }
@@ -331,9 +344,9 @@ const checkLedger = (seen: Seen, run: RunSeen, trace: ReadonlyArray<Line>, repor
 }
 
 /** The task is in the context as it was given, once per run at most. */
-const checkCommittedTask = (session: SessionSeen, report: Report): void => {
-  const users = session.session.transcript.entries.filter(({ kind }) => kind === "user")
-  if (users.length > session.runs.length) report("a task is said once", `${users.length} times`)
+const checkCommittedTask = ({ session }: ConversationSeen, runs: number, report: Report): void => {
+  const users = session.transcript.all.filter(({ kind }) => kind === "user")
+  if (users.length > runs) report("a task is said once", `${users.length} times`)
   if (users.some((entry) => entry.kind === "user" && entry.content !== task)) report("a task is said as it is", "")
 }
 
@@ -360,10 +373,23 @@ export const problemsOf = (all: Seen): ReadonlyArray<Problem> => {
       checkTrace(seen, report)
       if (seen.probe) checkProbe(session, seen, report)
     }
-    const report = reporter(`session ${index}`)
-    checkContext(session, report)
-    checkAnswers(session, report)
-    checkCommittedTask(session, report)
+    const codec = codecOf(session.scenario.codec)
+    for (const [at, conversation] of session.conversations.entries()) {
+      const report = reporter(`session ${index}${at === 0 ? "" : ` conversation ${at}`}`)
+      checkContext(codec, conversation, report)
+      checkAnswers(conversation, report)
+      checkCommittedTask(conversation, at === 0 ? session.runs.length : 1, report)
+    }
+  }
+  for (const seen of world.runs) {
+    if (seen.parent === undefined) continue
+    const report = reporter(seen.label)
+    const trace = lines(seen.lines)
+    checkInside(world, seen, seen.parent, report)
+    checkExecutions(world, seen, trace, report)
+    checkLedger(all, seen, trace, report)
+    checkPrivacy(seen, report)
+    checkTrace(seen, report)
   }
   return problems
 }

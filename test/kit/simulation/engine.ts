@@ -4,34 +4,45 @@ import * as Stream from "effect/Stream"
 import type { Codec } from "../../../src/engine/codecs/Codec.ts"
 import { EngineError } from "../../../src/engine/EngineError.ts"
 import type { ModelSession } from "../../../src/engine/Model.ts"
-import type { CodecFault, EngineOperation, SessionScenario } from "./scenario.ts"
+import { type Death, type EngineLives, mortal } from "./life.ts"
+import type { CodecFault, EngineFault, EngineOperation } from "./scenario.ts"
 import type { RunSeen, World } from "./world.ts"
 
 /** What a session's engine and codec have to know: which run they work for, and whether the engine is still there. */
 export interface SessionState {
   readonly id: string
+  readonly lives: EngineLives
   current: RunSeen | undefined
   lost: boolean
 }
+
+const isDeath = (kind: EngineFault["kind"]): kind is Death => kind === "restarted" || kind === "reopened"
 
 const slowMillis = 250
 
 const gone = new EngineError({ reason: "lost", message: "the engine is gone" })
 
-/** A session whose n-th operations go wrong. Once lost, it stays lost. */
+/** A session whose n-th operations go wrong, and whose engine dies now and then. Once lost, it stays lost. */
 export const faulty = (
   world: World,
   state: SessionState,
-  scenario: SessionScenario,
-  session: ModelSession
+  faults: ReadonlyArray<EngineFault>,
+  inner: ModelSession
 ): ModelSession => {
+  const spared = () => state.current?.probe === true || state.lost
+  const session = mortal(state.lives, inner, (on) => {
+    const deaths = spared() ? [] : faults.filter((fault) => fault.on === on && isDeath(fault.kind))
+    return world.fault(`${state.id}.life.${on}`, deaths)?.kind as Death | undefined
+  })
   const guard = <A>(on: EngineOperation, effect: Effect.Effect<A, EngineError>): Effect.Effect<A, EngineError> =>
     Effect.suspend(() => {
       if (state.lost) return Effect.fail(gone)
-      const faults = state.current?.probe === true ? [] : scenario.engine.filter((fault) => fault.on === on)
-      const fault = world.fault(`${state.id}.${on}`, faults)
+      const own = spared() ? [] : faults.filter((fault) => fault.on === on && !isDeath(fault.kind))
+      const fault = world.fault(`${state.id}.${on}`, own)
       switch (fault?.kind) {
         case undefined:
+        case "restarted":
+        case "reopened":
           return effect
         case "slow":
           return Effect.andThen(Effect.sleep(slowMillis), effect)
@@ -48,6 +59,7 @@ export const faulty = (
       }
     })
   return {
+    ...session,
     commit: (segments) => guard("commit", session.commit(segments)),
     turn: (opening, request) =>
       state.lost
@@ -64,8 +76,7 @@ export const faulty = (
           ),
     keep: (closing) => guard("keep", session.keep(closing)),
     rollback: guard("rollback", session.rollback),
-    rewind: session.rewind,
-    length: session.length,
+    rewind: (length) => guard("rewind", session.rewind(length)),
     measure: (segments) => guard("measure", session.measure(segments))
   }
 }

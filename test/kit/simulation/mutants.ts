@@ -23,12 +23,6 @@ const optional: ReadonlySet<string> = new Set([
   "generation_token",
   // Only a run that was resumed has one.
   "run_resumed",
-  // In none of these worlds is a context compacted or an engine opened again: `TraceValidatorLeftOut.test.ts` has them.
-  "context_compacted",
-  "engine_restarted",
-  // Nothing else in the record follows from how it began, or from a run that was a tool of it.
-  "routed",
-  "child_run_started",
   // A call that is given up may never end.
   "late_outcome"
 ])

@@ -2,30 +2,33 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import type { LedgerEntry } from "../../../src/actors/EffectLedgerEntry.ts"
 import { Ids } from "../../../src/actors/Ids.ts"
 import { Approval, type Approver, type Decision } from "../../../src/effects/Policy.ts"
-import { execute, type RunServices } from "../../../src/effects/Run.ts"
+import type { RunOptions, RunServices } from "../../../src/effects/Run.ts"
 import type { Session } from "../../../src/effects/RunContext.ts"
-import { open } from "../../../src/effects/Session.ts"
-import { Model } from "../../../src/engine/Model.ts"
-import * as ScriptedModel from "../../../src/engine/ScriptedModel.ts"
-import { breaking, faulty, type SessionState } from "./engine.ts"
-import { codecOf, type RunScenario, type Scenario, type SessionScenario } from "./scenario.ts"
-import { registry, worlds } from "./tools.ts"
-import { secret } from "./turns.ts"
-import { layerWorld, type Mutant, type RunSeen, World } from "./world.ts"
+import type * as ScriptedModel from "../../../src/engine/ScriptedModel.ts"
+import type { RunScenario, Scenario, SessionScenario } from "./scenario.ts"
+import { layTable, type Table } from "./table.ts"
+import { worlds } from "./tools.ts"
+import { layerWorld, type Mutant, newRun, type RunSeen, World } from "./world.ts"
+
+/** What was said in one session of a model, and by the engine's own log. */
+export interface ConversationSeen {
+  readonly session: Session
+  readonly talk: boolean
+  readonly committed: string
+  readonly length: number
+}
 
 /** What was seen of one session. */
 export interface SessionSeen {
   readonly scenario: SessionScenario
-  readonly session: Session
   readonly runs: ReadonlyArray<RunSeen>
-  /** What is in the context, by the engine's own log. */
-  readonly committed: string
-  readonly length: number
+  /** The first is the session's own; then those of runs that were routed. */
+  readonly conversations: ReadonlyArray<ConversationSeen>
   readonly lost: boolean
 }
 
@@ -36,9 +39,6 @@ export interface Seen {
   /** Not everything had ended when virtual time was up. */
   readonly stuck: boolean
 }
-
-/** Text of every task; the secret is in it. */
-export const task = `the task of the ${secret}`
 
 /** What the model says when the turns of a run are used up, and in the run that must work. */
 export const lastWord = "That is all."
@@ -55,10 +55,14 @@ const probe: RunScenario = {
   stops: []
 }
 
-const approverOf = (seen: RunSeen): Approver => {
-  const { approver } = seen.scenario
+/** The run that must work: where there is little room, with as much as its session has. */
+const probeOf = ({ runs: [first] }: SessionScenario): RunScenario =>
+  first?.keep === undefined ? probe : { ...probe, keep: 0.5, limits: { outputTokens: 16 } }
+
+/** Decides for a run and for those that are calls of it. */
+const approverOf = (world: World, { scenario: { approver } }: RunSeen): Approver => {
   const say = (decision: Decision) => Effect.succeed(decision)
-  const decide = (): Effect.Effect<Decision> => {
+  const decide = (seen: RunSeen): Effect.Effect<Decision> => {
     switch (approver) {
       case "slow":
         return Effect.delay(say("allow"), 800)
@@ -75,28 +79,13 @@ const approverOf = (seen: RunSeen): Approver => {
   }
   return {
     name: approver,
-    decide: ({ callId }) =>
-      Effect.tap(decide(), (decision) => Effect.sync(() => void seen.decisions.set(callId, decision)))
+    decide: ({ callId, runId }) =>
+      Effect.suspend(() => {
+        const asking = world.opened(runId)
+        return Effect.tap(decide(asking), (decision) => Effect.sync(() => void asking.decisions.set(callId, decision)))
+      })
   }
 }
-
-const newRun = (label: string, scenario: RunScenario, isProbe: boolean, startedAt: number): RunSeen => ({
-  label,
-  scenario,
-  probe: isProbe,
-  events: [],
-  happened: 0,
-  startedAt,
-  endedAt: undefined,
-  finished: undefined,
-  stops: [],
-  defects: 0,
-  exit: undefined,
-  lines: "",
-  broken: false,
-  decisions: new Map(),
-  stop: () => {}
-})
 
 /** Stops the run at the virtual instants of its scenario. */
 const stopAtInstants = Effect.fnUntraced(function* (seen: RunSeen) {
@@ -109,11 +98,21 @@ const stopAtInstants = Effect.fnUntraced(function* (seen: RunSeen) {
   }
 })
 
+const optionsOf = ({ mutant, scenario: { seed } }: World, { label, scenario }: RunSeen): RunOptions => ({
+  limits: mutant.limits?.(scenario.limits) ?? scenario.limits,
+  calls: scenario.calls,
+  gates: { candidates: scenario.candidates },
+  sampling: { temperature: scenario.candidates > 1 ? 0.5 : 0 },
+  settings: { fixtures: { world: String(seed), run: label } },
+  trace: { content: scenario.content, tokenEvents: scenario.tokenEvents },
+  ...(scenario.keep === undefined ? {} : { context: { onFull: "compact", keep: scenario.keep } })
+})
+
 const playRun = Effect.fnUntraced(function* (
   world: World,
-  session: Session,
+  table: Table,
   seen: RunSeen
-): Effect.fn.Return<void, never, RunServices> {
+): Effect.fn.Return<void, never, RunServices | Scope.Scope> {
   const { mutant } = world
   const { scenario } = seen
   // A stop arrives from a callback, outside of any fiber.
@@ -126,19 +125,9 @@ const playRun = Effect.fnUntraced(function* (
     if (how === "interrupt") self.interruptUnsafe()
     else runSync(mutant.cancel?.(cancel) ?? cancel)
   }
-  const observed = approverOf(seen)
-  const running = execute(
-    session,
-    task,
-    {
-      limits: mutant.limits?.(scenario.limits) ?? scenario.limits,
-      calls: scenario.calls,
-      gates: { candidates: scenario.candidates },
-      sampling: { temperature: scenario.candidates > 1 ? 0.5 : 0 },
-      settings: { fixtures: { world: String(world.scenario.seed), run: seen.label } },
-      trace: { content: scenario.content, tokenEvents: scenario.tokenEvents }
-    },
-    {
+  const observed = approverOf(world, seen)
+  const running = table
+    .run(scenario.route, optionsOf(world, seen), {
       emit: (event) => {
         seen.events.push({ event, order: world.tick() })
         if (event._tag === "Finished") seen.finished = world.tick()
@@ -146,18 +135,20 @@ const playRun = Effect.fnUntraced(function* (
       },
       started: (effect) => {
         cancel = effect
+        // Until then somebody may have been asked where to go.
+        seen.startedAt = world.now()
       }
-    }
-  ).pipe(
-    Effect.provideService(Approval, mutant.approver?.(observed) ?? observed),
-    Effect.provideService(Ids, Ids.of({ run: Effect.succeed(seen.label) })),
-    Effect.onExit((exit) =>
-      Effect.sync(() => {
-        seen.exit = exit
-        seen.endedAt = world.now()
-      })
+    })
+    .pipe(
+      Effect.provideService(Approval, mutant.approver?.(observed) ?? observed),
+      Effect.provideService(Ids, Ids.of({ run: Effect.succeed(seen.label) })),
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          seen.exit = exit
+          seen.endedAt = world.now()
+        })
+      )
     )
-  )
   const fiber = yield* Effect.forkChild(
     Effect.withFiber((own) => {
       self = own
@@ -184,47 +175,30 @@ const supplied = () => {
 
 const playSession = Effect.fnUntraced(function* (world: World, index: number, scenario: SessionScenario) {
   const { supply, turns } = supplied()
-  const state: SessionState = { id: `s${index}`, current: undefined, lost: false }
-  const context = yield* Layer.build(ScriptedModel.layer({ turns, contextTokens: scenario.contextTokens }))
-  const model = yield* Effect.provideContext(Model, context)
-  const [log] = [yield* Effect.provideContext(ScriptedModel.ScriptedSessions, context)]
-  const codec = breaking(world, state, scenario.codecFault, codecOf(scenario.codec))
-  const session = yield* open({
-    tools: registry,
-    codec: world.mutant.codec?.(codec) ?? codec,
-    ...(scenario.system === undefined ? {} : { system: scenario.system })
-  }).pipe(
-    Effect.provideService(Model, {
-      ...model,
-      session: Effect.map(model.session, (inner) => {
-        const outer = faulty(world, state, scenario, inner)
-        return world.mutant.engine?.(outer) ?? outer
-      })
-    })
-  )
+  const table = yield* layTable(world, `s${index}`, scenario, turns)
+  const { state } = table
   const runs: Array<RunSeen> = []
   const runAll = Effect.gen(function* () {
-    for (const [at, run] of [...scenario.runs, probe].entries()) {
+    const last = probeOf(scenario)
+    for (const [at, run] of [...scenario.runs, last].entries()) {
       if (run.gapMillis > 0) yield* Effect.sleep(run.gapMillis)
-      const isProbe = run === probe
+      const isProbe = run === last
       const seen = newRun(`w${world.scenario.seed}-s${index}-${isProbe ? "probe" : at}`, run, isProbe, world.now())
       runs.push(seen)
       world.runs.push(seen)
       state.current = seen
       supply(run.turns)
-      yield* playRun(world, session, seen)
+      yield* Effect.scoped(playRun(world, table, seen))
     }
   })
   const seen = Effect.map(
-    session.context.length,
-    (length): SessionSeen => ({
-      scenario,
-      session,
-      runs,
-      committed: log[0]?.committed() ?? "",
-      length,
-      lost: state.lost
-    })
+    Effect.forEach(table.conversations, ({ committed, session, talk }) =>
+      Effect.map(
+        session.context.length,
+        (length): ConversationSeen => ({ session, talk, committed: committed(), length })
+      )
+    ),
+    (conversations): SessionSeen => ({ scenario, runs, conversations, lost: state.lost })
   )
   return { runAll, seen }
 })

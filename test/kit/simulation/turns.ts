@@ -9,6 +9,12 @@ import type { Dice } from "./dice.ts"
 /** A word that a trace without content must not hold. */
 export const secret = "canary"
 
+/** What a tool that is a run of its own may do. */
+export type Helper = "reading" | "acting"
+
+/** Its name. */
+export const helperName = "helper"
+
 const argumentsOf: Readonly<Record<string, (dice: Dice) => JsonObject>> = {
   add: (dice) => ({ a: dice.between(0, 2), b: dice.between(0, 2) }),
   save: (dice) => ({ name: dice.pick(["a.txt", "b.txt", "../c"]), content: `${secret} ${dice.between(0, 2)}` }),
@@ -19,7 +25,8 @@ const argumentsOf: Readonly<Record<string, (dice: Dice) => JsonObject>> = {
   poll: () => ({}),
   long: (dice) => ({ length: dice.pick([3, 90, 900, 6_000, 40_000]) }),
   broken: (dice) => ({ how: dice.pick(["error", "defect"]) }),
-  clarify: () => ({ question: `${secret}?` })
+  clarify: () => ({ question: `${secret}?` }),
+  [helperName]: (dice) => ({ task: `${secret} ${dice.between(0, 2)}` })
 }
 
 const likely = {
@@ -27,7 +34,7 @@ const likely = {
   save: 4,
   send: 3,
   pay: 3,
-  slow_send: 1,
+  slow_send: 2,
   wait: 4,
   poll: 2,
   long: 2,
@@ -43,8 +50,8 @@ const invalid = (args: JsonObject, dice: Dice): JsonObject => {
   return dice.chance(0.5) ? rest : { ...args, [first]: [secret] }
 }
 
-export const callOf = (dice: Dice): MessageCall => {
-  const name = dice.weighted(likely)
+export const callOf = (dice: Dice, helper: Helper | undefined): MessageCall => {
+  const name = helper !== undefined && dice.chance(0.5) ? helperName : dice.weighted(likely)
   const args = argumentsOf[name]?.(dice) ?? { x: 1 }
   return { name, arguments: dice.chance(0.08) ? invalid(args, dice) : args }
 }
@@ -75,8 +82,8 @@ const kinds = {
   open_thought: 0.4
 }
 
-const textOf = (codec: Codec, dice: Dice): string => {
-  const calls = () => dice.times(Number(dice.weighted({ "1": 5, "2": 3, "3": 2, "4": 1 })), () => callOf(dice))
+const textOf = (codec: Codec, dice: Dice, helper: Helper | undefined): string => {
+  const calls = () => dice.times(Number(dice.weighted({ "1": 5, "2": 3, "3": 2, "4": 1 })), () => callOf(dice, helper))
   const some = () => written(codec, "", calls())
   switch (dice.weighted(kinds)) {
     case "final":
@@ -120,11 +127,11 @@ const oddTokens = (text: string, dice: Dice): ReadonlyArray<string> => {
   return tokens
 }
 
-const faults = { lost: 1, failed: 2, hang: 2, defect: 1.5, context_overflow: 0.5, bad_request: 0.3 }
+const faults = { lost: 1, failed: 2, restarted: 2.5, hang: 2, defect: 1.5, context_overflow: 0.5, bad_request: 0.3 }
 
 /** One turn: its text, its pace, and now and then what goes wrong in it. */
-export const turnOf = (codec: Codec, dice: Dice, trouble: number): ScriptedTurn => {
-  const text = textOf(codec, dice)
+export const turnOf = (codec: Codec, dice: Dice, trouble: number, helper: Helper | undefined): ScriptedTurn => {
+  const text = textOf(codec, dice, helper)
   return {
     text: dice.chance(0.25) ? oddTokens(text, dice) : text,
     ...(dice.chance(0.3) ? { millisPerToken: dice.pick([1, 7, 40, 900]) } : {}),

@@ -23,6 +23,7 @@ import { failed, unseenEffect } from "../../../src/tools/Execution.ts"
 import type { ToolOutcome } from "../../../src/tools/ToolCall.ts"
 import type { Fault, PoolFault, RunScenario, Scenario } from "./scenario.ts"
 import type { Performed } from "./tools.ts"
+import { helperName } from "./turns.ts"
 
 /** Something that is wrong with the product, put where it would be wrong. */
 export interface Mutant {
@@ -52,6 +53,10 @@ export interface PoolCall {
 export interface RunSeen {
   /** Its id. */
   readonly label: string
+  /** What its effects are keyed under: its own id, or that of its first try where it is a call of another run. */
+  readonly effectRun: string
+  /** The run that has it as a call. */
+  readonly parent: RunSeen | undefined
   readonly scenario: RunScenario
   readonly probe: boolean
   events: Array<{ readonly event: AgentEvent; readonly order: number }>
@@ -72,6 +77,35 @@ export interface RunSeen {
   stop: (how: "cancel" | "interrupt") => void
 }
 
+export const newRun = (label: string, scenario: RunScenario, isProbe: boolean, startedAt: number): RunSeen => ({
+  label,
+  effectRun: label,
+  parent: undefined,
+  scenario,
+  probe: isProbe,
+  events: [],
+  happened: 0,
+  startedAt,
+  endedAt: undefined,
+  finished: undefined,
+  stops: [],
+  defects: 0,
+  exit: undefined,
+  lines: "",
+  broken: false,
+  decisions: new Map(),
+  stop: () => {}
+})
+
+/** What happens in a run that is a call of another is planned there; its record is written without trouble. */
+const childOf = (parent: RunSeen, label: string, startedAt: number): RunSeen => {
+  const { traceFault: _, ...scenario } = parent.scenario
+  const child = newRun(label, { ...scenario, stops: [] }, parent.probe, startedAt)
+  return { ...child, parent, effectRun: label.replace(/-a\d+$/, "") }
+}
+
+type Pool = ToolPool.ToolPool["Service"]
+
 export class World {
   readonly scenario: Scenario
   readonly mutant: Mutant
@@ -84,6 +118,8 @@ export class World {
   readonly unsettled = new Set<string>()
   /** The ledger as it is, behind what the loop is given. */
   ledger: EffectLedger.EffectLedger["Service"] | undefined
+  /** The pool that runs are given, over one that some calls are taken from before they reach the tools. */
+  poolOver: ((take: (tools: Pool) => Pool) => Pool) | undefined
   #order = 0
   readonly #counts = new Map<string, number>()
 
@@ -108,9 +144,21 @@ export class World {
 
   readonly byLabel = (label: string | undefined): RunSeen | undefined => this.runs.find((run) => run.label === label)
 
-  /** Counts one thing in a run, and stops it where its scenario says so. */
+  /** The run of this id, which is a call of another one where it was not seen before. */
+  readonly opened = (label: string): RunSeen => {
+    const known = this.byLabel(label)
+    if (known !== undefined) return known
+    const parent = this.byLabel(label.slice(0, Math.max(0, label.lastIndexOf(".call-"))))
+    if (parent === undefined) throw new Error(`nobody runs ${label}`)
+    const child = childOf(parent, label, this.now())
+    this.runs.push(child)
+    return child
+  }
+
+  /** Counts one thing in a run, and so in the one around it, and stops it where its scenario says so. */
   readonly happen = (run: RunSeen | undefined): void => {
     if (run === undefined) return
+    this.happen(run.parent)
     run.happened++
     if (run.happened > 20_000) throw new Error(`${run.label} does not end`)
     for (const { atEvent, how } of run.scenario.stops) {
@@ -132,8 +180,7 @@ export class World {
 /** Lines go to what was seen of the run; a write that fails leaves nothing. */
 const traces = (world: World) =>
   layerSink((runId) => {
-    const seen = world.byLabel(runId)
-    if (seen === undefined) throw new Error(`nobody runs ${runId}`)
+    const seen = world.opened(runId)
     const fault = seen.scenario.traceFault
     const fails = (write: number) => fault !== undefined && write >= fault.at && write < fault.at + fault.writes
     seen.broken = fails(0)
@@ -164,7 +211,8 @@ const layerTraces = (world: World) =>
   ).pipe(Layer.provide(traces(world)), Layer.provideMerge(Layer.succeed(TraceKey, () => new Uint8Array(32))))
 
 const performsOf = (kind: PoolFault["kind"] | undefined, call: ToolPool.AdmittedCall): 0 | 1 => {
-  if (call.deadlineMillis <= 0) return 0
+  // A run inside another is seen by its record.
+  if (call.deadlineMillis <= 0 || call.tool.name === helperName) return 0
   return kind === undefined || kind === "die_after" || kind === "late" ? 1 : 0
 }
 
@@ -173,7 +221,7 @@ const lateMillis = 5_000
 
 /** A pool in which some calls go wrong. */
 const faultyPool =
-  (world: World, base: ToolPool.ToolPool["Service"], scope: Scope.Scope) =>
+  (world: World, base: Pool, scope: Scope.Scope) =>
   (
     fault: PoolFault | undefined,
     call: ToolPool.AdmittedCall,
@@ -181,7 +229,7 @@ const faultyPool =
   ): Effect.Effect<ToolOutcome> => {
     const unseen = unseenEffect(call.tool.contract)
     const die = Effect.suspend(() => {
-      const run = world.byLabel(call.settings.fixtures["run"])
+      const run = world.byLabel(call.runId)
       if (run !== undefined) run.defects++
       return Effect.die(new Error("the pool is broken"))
     })
@@ -214,26 +262,33 @@ const faultyPool =
     }
   }
 
+const observedPool =
+  (world: World, tools: Pool, scope: Scope.Scope) =>
+  (take: (tools: Pool) => Pool): Pool => {
+    const faulty = faultyPool(world, take(tools), scope)
+    const observed = ToolPool.ToolPool.of({
+      run: (call, late) =>
+        Effect.suspend(() => {
+          const { callId, runId: label = "", settings, tool } = call
+          const fault = world.fault("pool", world.scenario.pool)
+          const performs = performsOf(fault?.kind, call)
+          const { idempotencyKey: key } = settings
+          world.poolCalls.push({ run: label, callId, tool: tool.name, key, performs, order: world.tick() })
+          world.happen(world.byLabel(label))
+          const fixtures = { ...settings.fixtures, run: label, call: callId }
+          return faulty(fault, { ...call, settings: { ...settings, fixtures } }, late)
+        })
+    })
+    return world.mutant.pool?.(observed) ?? observed
+  }
+
 const layerPool = (world: World) =>
   Layer.effect(
     ToolPool.ToolPool,
     Effect.gen(function* () {
-      const faulty = faultyPool(world, yield* ToolPool.ToolPool, yield* Effect.scope)
-      const observed = ToolPool.ToolPool.of({
-        run: (call, late) =>
-          Effect.suspend(() => {
-            const { callId, settings, tool } = call
-            const label = settings.fixtures["run"] ?? ""
-            const fault = world.fault("pool", world.scenario.pool)
-            const performs = performsOf(fault?.kind, call)
-            const { idempotencyKey: key } = settings
-            world.poolCalls.push({ run: label, callId, tool: tool.name, key, performs, order: world.tick() })
-            world.happen(world.byLabel(label))
-            const fixtures = { ...settings.fixtures, call: callId }
-            return faulty(fault, { ...call, settings: { ...settings, fixtures } }, late)
-          })
-      })
-      return world.mutant.pool?.(observed) ?? observed
+      const over = observedPool(world, yield* ToolPool.ToolPool, yield* Effect.scope)
+      world.poolOver = over
+      return over((tools) => tools)
     })
   ).pipe(Layer.provide(ToolPool.layerInline()))
 

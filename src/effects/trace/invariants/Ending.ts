@@ -152,13 +152,13 @@ export class Ending {
 
   #limit(at: number, { limit_hit, partial_text }: EventData<"run_terminated">) {
     const { unless } = this.#findings
-    const { counts, lastKept, lastTurn, limit, repairs, spent, turns } = this.#facts
+    const { counts, lastKept, lastTurn, limit, repairs, spent, turns, wallBefore } = this.#facts
     const inTurn = lastTurn?.kind === "calls" && lastTurn.skipped.length > 0
     const refused = lastTurn?.kind === "calls" && lastTurn.calls.every((call) => call.mistake) ? 1 : 0
     const reached = {
       model_turns: turns >= limit("modelTurns") && lastTurn === undefined,
       tool_calls: counts.toolCalls + spent("tool_calls") >= limit("toolCalls") && inTurn,
-      wall_time: at + spent("wall_ms") >= limit("wallMillis") - clockMillis,
+      wall_time: at + wallBefore >= limit("wallMillis") - clockMillis,
       output_tokens: lastKept === "assistant_partial",
       repairs: repairs + refused > limit("repairs")
     }

@@ -34,6 +34,7 @@ export class Frame {
       const begun = facts.modelCalls > 0 || facts.length !== facts.started?.committed_len
       if (begun || facts.resumed !== undefined) add("T10", "the run had begun before it was resumed")
       facts.resumed = record.data
+      facts.repairs = facts.spent("repairs")
     }
     if (type === "run_started") facts.started ??= record.data
     if (place === 0) facts.beganAt = record.t_ms

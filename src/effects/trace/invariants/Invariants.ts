@@ -69,9 +69,9 @@ export const invariants = {
   T66: "A compaction removes whole exchanges right behind system and tools, and nothing of the last task; removed counts them up.",
   T67: "What a compaction kept comes back joined, a marker first, before another turn starts.",
   T68: "A turn is in the phase that started last, with its token cap; a phase starts with the next turn, as provenance has it.",
-  T69: "A run is routed before anything is said, or by a talk that handed over and was rolled back; a talk has no calls.",
-  T70: "An engine that was opened again is named at a boundary, as often as it was, with no more tokens than the context ever had; at most two turns start again.",
-  T71: "A run inside this one belongs to a call that is being executed, lies one deeper, and is named once."
+  T69: "A run is routed before anything is said, or by a talk that handed over and was rolled back; a talk has no calls, and its turns are in the phase chat, which no others are.",
+  T70: "An engine that was opened again is named at a boundary, or before a turn that did not die with it is rolled back, as often as it was, with no more tokens than the context ever had; at most two turns start again.",
+  T71: "A run inside this one belongs to a call that is being executed, lies one deeper, and is named once; a call that is one and succeeds at its first try has named it."
 } as const
 
 export type InvariantId = keyof typeof invariants

@@ -37,7 +37,7 @@ export class LimitsKept {
 
   #turn(at: number, { attempt, max_tokens, turn }: EventData<"model_call_started">) {
     const { unless } = this.#findings
-    const { limit, repairs, turns } = this.#facts
+    const { limit, repairs, spent, turns } = this.#facts
     unless(max_tokens <= limit("outputTokens"), "T37", () => `turn ${turn} may take ${max_tokens} tokens`)
     this.#onTime(at, `turn ${turn}`)
     if (attempt > 0) return
@@ -46,11 +46,13 @@ export class LimitsKept {
       "T35",
       () => `this is turn ${turns}, at most ${limit("modelTurns")} are allowed`
     )
-    unless(repairs <= limit("repairs"), "T38", () => `turn ${turn} starts after ${repairs} repairs in a row`)
+    // What was used before is no fault of this part, also where less is allowed now.
+    const most = Math.max(limit("repairs"), spent("repairs"))
+    unless(repairs <= most, "T38", () => `turn ${turn} starts after ${repairs} repairs in a row`)
   }
 
   #onTime(at: number, what: string) {
-    const wall = this.#facts.limit("wallMillis") - this.#facts.spent("wall_ms")
+    const wall = this.#facts.limit("wallMillis") - this.#facts.wallBefore
     this.#findings.unless(
       wall > 0 && at <= wall + graceMillis,
       "T39",

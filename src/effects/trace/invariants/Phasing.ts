@@ -10,6 +10,8 @@ export class Phasing {
   readonly #facts: RunFacts
   /** Records from before there were phases do not say them. */
   #phases: Phases | undefined
+  /** Whether a turn talks follows from its phase, unless all turns are in one that was asked for; unknown in older records. */
+  #forced = true
   #begun = false
   /** The turn that a phase has started for. */
   #entered: number | undefined
@@ -23,6 +25,7 @@ export class Phasing {
     switch (record.event_type) {
       case "provenance":
         this.#phases = record.data.phases
+        this.#forced = record.data.profile === undefined || record.data.profile.phase !== undefined
         return
       case "phase_started":
         return this.#started(record.step, record.data)
@@ -61,6 +64,13 @@ export class Phasing {
     const capped = max_tokens === now?.max_tokens || max_tokens > limit("outputTokens")
     const entered = this.#entered === undefined || this.#entered === turn
     this.#entered = undefined
+    const talks = this.#facts.route === "chat"
+    const routed = this.#forced || (phase === "chat") === talks
+    this.#findings.unless(
+      routed,
+      "T69",
+      () => `turn ${turn} is in the phase ${phase} of a run that ${talks ? "talks" : "works"}`
+    )
     this.#findings.unless(
       now !== undefined && now.phase === phase && capped && entered,
       "T68",
@@ -68,8 +78,9 @@ export class Phasing {
     )
   }
 
-  #routed(step: string, { by, committed_len, reason, route }: EventData<"routed">) {
+  #routed(step: string, { by, committed_len, duration_ms = 0, reason, route }: EventData<"routed">) {
     const facts = this.#facts
+    facts.routedMillis += duration_ms
     const handed = facts.rolledBack === "handed_over"
     const begins = !this.#begun && facts.route === undefined && by !== "chat" && reason !== "handed_over"
     const fits = handed

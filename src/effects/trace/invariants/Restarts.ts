@@ -7,6 +7,8 @@ export class Restarts {
   readonly #findings: Findings
   #longest = 0
   #restarts = 0
+  /** A talk was handed over: what was told to one context is told to the other as well. */
+  #elsewhere = false
   /** The turn that was begun last, and how often turns were begun a second time. */
   #begun = -1
   #again = 0
@@ -25,9 +27,11 @@ export class Restarts {
       unless(this.#again <= engineTries, "T70", () => `turn ${data.turn} is start ${this.#again} that is not the first`)
     } else if (type === "engine_restarted") {
       const { restarts, tokens } = data
-      unless(restarts > this.#restarts, "T70", () => `restart ${restarts} after restart ${this.#restarts}`)
+      const more = restarts > this.#restarts || (this.#elsewhere && restarts === this.#restarts)
+      unless(more, "T70", () => `restart ${restarts} after restart ${this.#restarts}`)
       unless(tokens <= this.#longest, "T70", () => `${tokens} tokens came back, the context had ${this.#longest}`)
       this.#restarts = restarts
-    }
+      this.#elsewhere = false
+    } else if (type === "routed") this.#elsewhere = data.by === "chat"
   }
 }

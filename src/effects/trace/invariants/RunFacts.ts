@@ -168,6 +168,8 @@ export class RunFacts {
   questioned = false
   /** The run talks; what it was told to be at the beginning, or later. */
   route: EventData<"routed">["route"] | undefined
+  /** Milliseconds that asking the model for the route took, before the record began. */
+  routedMillis = 0
   /** The phase that started last. */
   phase: EventData<"phase_started"> | undefined
   /** A resumed run may owe feedback to a turn that is in another trace. */
@@ -192,6 +194,11 @@ export class RunFacts {
 
   /** What the parts before used of a budget that goes on. */
   readonly spent = (name: "tool_calls" | "repairs" | "wall_ms"): number => this.resumed?.spent?.[name] ?? 0
+
+  /** Wall time that was used before this record. */
+  get wallBefore(): number {
+    return this.spent("wall_ms") + this.routedMillis
+  }
 
   /** Turns so far, those of the resumed run included. */
   get turns(): number {

@@ -3,10 +3,12 @@ import type { EventData } from "../../../actors/TraceEvent.ts"
 import type { Findings } from "./Findings.ts"
 import { type KnownRecord, type ModelTurn, newCall, newTurn, type RunFacts } from "./RunFacts.ts"
 
+const reopened = "engine_restarted"
+
 /** What may come while a turn is under way, by how far it is. Anything else belongs to another state. */
 const between: Readonly<Record<ModelTurn["state"], ReadonlySet<string>>> = {
-  generating: new Set(["generation_token", "model_call_finished", "turn_rolled_back", "late_outcome"]),
-  finished: new Set(["model_call_started", "assistant_action_parsed", "turn_rolled_back", "late_outcome"]),
+  generating: new Set(["generation_token", "model_call_finished", "turn_rolled_back", "late_outcome", reopened]),
+  finished: new Set(["model_call_started", "assistant_action_parsed", "turn_rolled_back", "late_outcome", reopened]),
   parsed: new Set(["session_state_changed", "late_outcome"])
 }
 
@@ -23,6 +25,8 @@ export class Turns {
   readonly #seeds = new Set<number>()
   /** Of the turn that was begun last. */
   #own: Array<number> = []
+  /** The last event is of an engine that was opened again, inside a turn. */
+  #reopened = false
 
   constructor(findings: Findings, facts: RunFacts) {
     this.#findings = findings
@@ -70,8 +74,12 @@ export class Turns {
   #inBetween({ event_type }: KnownRecord) {
     const { rolledBack, turn } = this.#facts
     const { add } = this.#findings
-    const after = event_type === "late_outcome" || (event_type === "engine_restarted" && rolledBack === "engine_error")
+    const after = event_type === "late_outcome" || (event_type === reopened && rolledBack === "engine_error")
     if (rolledBack !== undefined && !after) add("T19", `${event_type} after a rollback`)
+    // The engine was there again before the turn began, which is rolled back for a reason of its own.
+    if (this.#reopened && event_type !== "turn_rolled_back" && event_type !== reopened)
+      add("T70", `${event_type} after an engine was opened again in the middle of a turn`)
+    this.#reopened = turn !== undefined && event_type === reopened
     if (turn === undefined || between[turn.state].has(event_type)) return
     if (turn.state === "generating") add("T15", `${event_type} while the model writes turn ${turn.turn}`)
     else add("T18", `${event_type} before turn ${turn.turn} was ${turn.state === "finished" ? "read" : "kept"}`)
