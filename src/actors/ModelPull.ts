@@ -71,8 +71,15 @@ const isAlive = (pid: number): boolean => {
 /** Downloads that this process has claimed. */
 const claimed = new Set<string>()
 
+interface Claim {
+  /** What there is to go on with. */
+  readonly going: Going | undefined
+  /** Whoever had the download before was killed over it. */
+  readonly killed: boolean
+}
+
 /** Claims the download for one caller. What an ended process left is taken over; a living one is left alone. */
-const claim = (path: string, uri: string): Effect.Effect<Going | undefined, EngineError> =>
+const claim = (path: string, uri: string): Effect.Effect<Claim, EngineError> =>
   Effect.suspend(() => {
     const lock = lockOf(path)
     const left = textOf(lock)
@@ -88,7 +95,7 @@ const claim = (path: string, uri: string): Effect.Effect<Going | undefined, Engi
         if (left !== undefined) rmSync(lock, { force: true })
         writeFileSync(lock, String(process.pid), { flag: "wx" })
         claimed.add(path)
-        return readGoing(path)
+        return { going: readGoing(path), killed: left !== undefined }
       },
       catch: (cause) =>
         (cause as { readonly code?: unknown }).code === "EEXIST"
@@ -203,10 +210,30 @@ const unfinishedOf = (directory: string, file: string): ReadonlyArray<string> =>
     .map(({ path }) => path)
 }
 
+/** One of several files, of which only the first has a hash that somebody states. */
+const isPart = (file: string): boolean => /-\d{5}-of-\d{5}\.gguf$/i.test(file)
+
+/** Downloads and checks. What is not as it has to be is gone afterwards. */
+const fetch = Effect.fnUntraced(function* (uri: string, options: PullOptions, remote: RemoteFile, fileName: string) {
+  const { directory, sha256, stallSeconds } = options
+  const { download } = yield* Effect.promise(() => import("../engine/LlamaDownload.ts"))
+  const paths = yield* download(uri, remote, {
+    directory,
+    onProgress: (done, total) => options.onProgress?.("downloading", done, total),
+    fileName,
+    ...(stallSeconds === undefined ? {} : { stallSeconds })
+  })
+  const files = yield* examine(uri, paths, options).pipe(
+    Effect.tap((found) => (found.length === 1 ? checkAgainst(uri, remote, sha256, found[0]!) : Effect.void)),
+    Effect.tapError(() => discard(paths))
+  )
+  return { files, paths }
+})
+
 const take = Effect.fnUntraced(function* (
   uri: string,
   options: PullOptions,
-  going: Going | undefined,
+  { going, killed }: Claim,
   statePath: string
 ): Effect.fn.Return<Pulled, EngineError | ModelStore.ModelStoreError> {
   const { directory } = options
@@ -215,7 +242,9 @@ const take = Effect.fnUntraced(function* (
   const fileName = yield* freeName(uri, namesFor(remote, options.name), directory, going?.file)
   // If the server has another file by now, the two would be mixed.
   const same = going !== undefined && going.etag === remote.etag && going.bytes === remote.bytes
-  if (!same) yield* discard(unfinishedOf(directory, fileName))
+  // The library notes a piece as there before it is written (3.21.1). Whether all of it was when the process was killed only a hash tells.
+  const doubtful = killed && (expected ?? remote.sha256) === undefined
+  if (!same || doubtful || (killed && isPart(fileName))) yield* discard(unfinishedOf(directory, fileName))
   const state: Going = {
     uri,
     file: fileName,
@@ -226,17 +255,15 @@ const take = Effect.fnUntraced(function* (
     try: () => writeFileSync(statePath, JSON.stringify(state)),
     catch: (cause) => notWritable(uri, cause)
   })
-  const { download } = yield* Effect.promise(() => import("../engine/LlamaDownload.ts"))
-  const paths = yield* download(uri, remote, {
-    directory,
-    onProgress: (done, total) => options.onProgress?.("downloading", done, total),
-    fileName,
-    ...(options.stallSeconds === undefined ? {} : { stallSeconds: options.stallSeconds })
-  })
-  const files = yield* examine(uri, paths, options).pipe(
-    Effect.tap((found) => (found.length === 1 ? checkAgainst(uri, remote, expected, found[0]!) : Effect.void)),
-    Effect.tapError(() => discard(paths))
-  )
+  const fetched = fetch(uri, options, remote, fileName)
+  const resumed = killed && unfinishedOf(directory, fileName).length > 0
+  const { files, paths } = yield* resumed
+    ? Effect.catchIf(
+        fetched,
+        ({ reason }) => reason === "bad_file",
+        () => fetched
+      )
+    : fetched
   const record: ModelStore.ModelRecord = {
     schema: "writ.model.v1",
     uri,
@@ -270,7 +297,7 @@ export const pull = (uri: string, options: PullOptions): Effect.Effect<Pulled, E
     const path = goingPath(options.directory, uri)
     return yield* Effect.acquireUseRelease(
       claim(path, uri),
-      (going) => take(uri, options, going, path),
+      (claimed) => take(uri, options, claimed, path),
       (_, exit) => release(path, Exit.isSuccess(exit))
     )
   }).pipe(Effect.catchTag("ModelStoreError", ({ message }) => Effect.fail(failed(uri, `${message}.`))))

@@ -72,6 +72,54 @@ describe("a download", () => {
     }).pipe(Effect.scoped)
   )
 
+  /** As a process leaves it that is killed: claimed, and one write missing of a piece that counts as there. */
+  const killed = Effect.fnUntraced(function* (dir: string, server: ModelServer, headers?: Record<string, string>) {
+    yield* brokenOff(dir, server, '"one"')
+    const models = join(dir, "models")
+    const partial = join(models, "m.gguf.ipull")
+    const bytes = readFileSync(partial)
+    const { chunks } = JSON.parse(bytes.subarray(large.length).toString()) as { readonly chunks: ReadonlyArray<number> }
+    const done = chunks.indexOf(2)
+    assert.isAtLeast(done, 0)
+    bytes.fill(0, done * piece + 1_000_000, done * piece + 1_065_344)
+    writeFileSync(partial, bytes)
+    const state = readdirSync(models).find((name) => name.startsWith(".pull-"))!
+    writeFileSync(join(models, `${state}.lock`), String(2 ** 22 + 1))
+    server.files.set("/m.gguf", { body: large, etag: '"one"', ...(headers === undefined ? {} : { headers }) })
+  })
+
+  const digest = { "repr-digest": `sha-256=:${Buffer.from(sha256(large), "hex").toString("base64")}:` }
+
+  for (const [what, headers] of [
+    ["begins anew where nobody states a hash", undefined],
+    ["begins anew where the hash is another", digest]
+  ] as const) {
+    it.live(`whose process was killed over it ${what}: no piece counts that was not written`, () =>
+      Effect.gen(function* () {
+        const [dir, server] = yield* places
+        yield* killed(dir, server, headers)
+        const { model, record } = yield* taking(dir, `${server.url}/m.gguf`)
+        assert.isTrue(readFileSync(model.path).equals(large))
+        assert.strictEqual(record.files[0]?.sha256, sha256(large))
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.live("whose process was killed over it goes on where a hash says that all is there", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      yield* brokenOff(dir, server, '"one"')
+      const state = readdirSync(join(dir, "models")).find((name) => name.startsWith(".pull-"))!
+      writeFileSync(join(dir, "models", `${state}.lock`), String(2 ** 22 + 1))
+      server.files.set("/m.gguf", { body: large, etag: '"one"', headers: digest })
+      const before = server.sent()
+      const { model, record } = yield* taking(dir, `${server.url}/m.gguf`)
+      assert.isTrue(readFileSync(model.path).equals(large))
+      assert.strictEqual(record.checksum, "server")
+      assert.isAtMost(server.sent() - before, large.length - piece)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("that a server lets hang fails in time and keeps what there is", () =>
     Effect.gen(function* () {
       const [dir, server] = yield* places

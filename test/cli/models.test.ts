@@ -241,7 +241,7 @@ describe("writ models remove", () => {
 })
 
 describe("writ models pull", () => {
-  it.live("killed in the middle goes on the next time, shows where it is in lines, and says what it took in", () =>
+  it.live("killed in the middle is whole the next time, shows where it is in lines, and says what it took in", () =>
     Effect.gen(function* () {
       const dir = yield* directory
       const server = yield* modelServer
