@@ -156,8 +156,8 @@ const seatOf = ({ codec, priority, waitSeconds }: RoutedOptions): Omit<SessionOp
   ...(waitSeconds === undefined ? {} : { waitSeconds })
 })
 
-/** The model is asked for as long as the run may take, and that counts. */
-const routedBy = (given: RoutedOptions): Effect.Effect<Routed, never, Model> => {
+/** Which way a run goes: as its caller says, or the model, which is asked for as long as the run may take; that counts. */
+export const routedBy = (given: RoutedOptions): Effect.Effect<Routed, never, Model> => {
   const { limits, route = "auto", task } = given
   if (route !== "auto") return Effect.succeed({ route, by: "caller", reason: "said" })
   const asked = decide(task, seatOf(given), decidingOf(given))

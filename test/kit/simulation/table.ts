@@ -101,10 +101,7 @@ const routed = Effect.fnUntraced(function* (
   control: Control,
   opened: (session: Session, talk: boolean) => void
 ) {
-  const decided =
-    route === "auto"
-      ? yield* Router.decide(task, { codec: asking })
-      : ({ route, by: "caller", reason: "said" } as const)
+  const decided = yield* Router.routedBy({ ...options, task, tools, route, codec: asking })
   const session = yield* open({ tools, codec })
   opened(session, false)
   if (decided.route === "task") return yield* execute(session, task, options, { ...control, routed: decided })
@@ -144,10 +141,10 @@ export const layTable = Effect.fnUntraced(function* (
   const opened = (session: Session, talk: boolean) =>
     void conversations.push({ session, talk, committed: () => committed(session) })
   opened(session, false)
-  // Nobody is there yet to end an engine that hangs while it is asked where to go.
+  // While it is asked where to go there is no record yet that could tell of a defect, and nobody to end a commit that hangs.
   const patient = model(
     state,
-    scenario.engine.filter(({ kind }) => kind !== "hang")
+    scenario.engine.filter(({ kind }) => kind !== "hang" && kind !== "defect")
   )
   const table: Table = {
     state,
