@@ -4,21 +4,11 @@ import * as Effect from "effect/Effect"
 import { replay } from "../../src/effects/trace/Replay.ts"
 import { readLine, type TraceRecord } from "../../src/effects/trace/TraceReader.ts"
 import { problemsOf } from "../kit/simulation/checks.ts"
-import { playScenario } from "../kit/simulation/play.ts"
+import { playScenario, probe } from "../kit/simulation/play.ts"
 import type { EngineFault, RunScenario, Scenario } from "../kit/simulation/scenario.ts"
 import { registry } from "../kit/simulation/tools.ts"
 
-const run: RunScenario = {
-  gapMillis: 0,
-  content: true,
-  tokenEvents: false,
-  limits: {},
-  calls: "sequential",
-  approver: "deny",
-  candidates: 1,
-  turns: [{ text: "Hello." }],
-  stops: []
-}
+const run: RunScenario = { ...probe, turns: [{ text: "Hello." }] }
 
 const world = (engine: ReadonlyArray<EngineFault>, more: Partial<RunScenario>): Scenario => ({
   seed: 0,

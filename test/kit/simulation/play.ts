@@ -43,7 +43,8 @@ export interface Seen {
 /** What the model says when the turns of a run are used up, and in the run that must work. */
 export const lastWord = "That is all."
 
-const probe: RunScenario = {
+/** A run without anything special, which says nothing of its own. */
+export const probe: RunScenario = {
   gapMillis: 0,
   content: true,
   tokenEvents: false,
