@@ -4,6 +4,7 @@
  * A scanner decides; `JSON.parse` only builds what the scanner has already accepted.
  */
 import * as Result from "effect/Result"
+import { JsonLevels } from "./JsonLevels.ts"
 
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
 
@@ -39,8 +40,7 @@ const defaultMaxDepth = 32
 
 /** Reads a text that is one JSON value, with nothing around it but JSON white space. */
 export const parse = (text: string, options?: JsonTextOptions): Result.Result<Json, JsonFault> => {
-  const scanner = new Scanner(text, options?.maxDepth ?? defaultMaxDepth)
-  const end = scanner.scan(0)
+  const end = scanner.scan(text, 0, options?.maxDepth ?? defaultMaxDepth)
   if (end < 0) return Result.fail(scanner.fault!)
   const rest = skipSpace(text, end)
   if (rest < text.length) {
@@ -58,8 +58,7 @@ export const parsePrefix = (
   start: number,
   options?: JsonTextOptions
 ): Result.Result<{ readonly value: Json; readonly end: number }, JsonFault> => {
-  const scanner = new Scanner(text, options?.maxDepth ?? defaultMaxDepth)
-  const end = scanner.scan(start)
+  const end = scanner.scan(text, start, options?.maxDepth ?? defaultMaxDepth)
   if (end < 0) return Result.fail(scanner.fault!)
   return Result.succeed({ value: JSON.parse(text.slice(start, end)) as Json, end })
 }
@@ -115,46 +114,45 @@ const isHex = (code: number): boolean =>
 const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
 const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
 
-/** The keys met so far in one open object; an open array is `undefined` on the stack. */
-interface OpenObject {
-  readonly keys: Array<string>
-  set: Set<string> | undefined
-}
-
-/** Keys are compared one by one up to here and hashed beyond, so that wide objects stay linear. */
-const linearKeys = 8
-
 type Expected = "value" | "key" | "separator"
 
 /** One pass over one value. Every step returns the offset after what it read, or -1 with `fault` set. No recursion. */
 class Scanner {
-  readonly text: string
-  readonly maxDepth: number
-  readonly open: Array<OpenObject | undefined> = []
+  text = ""
+  maxDepth = 0
+  readonly levels = new JsonLevels()
   fault: JsonFault | undefined
 
-  constructor(text: string, maxDepth: number) {
+  /** The offset behind the value that starts at `start`, or -1. */
+  scan(text: string, start: number, maxDepth: number): number {
     this.text = text
     this.maxDepth = maxDepth
+    this.fault = undefined
+    try {
+      return this.value(start)
+    } finally {
+      this.text = ""
+      this.levels.clear()
+    }
   }
 
-  scan(start: number): number {
+  value(start: number): number {
     let expected: Expected = "value"
     let at = start
     for (;;) {
       at = skipSpace(this.text, at)
       const code = this.text.charCodeAt(at)
       if (expected === "separator") {
-        const top = this.open[this.open.length - 1]
-        if (code === 0x2c) expected = top === undefined ? "value" : "key"
-        else if (code === (top === undefined ? 0x5d : 0x7d)) this.open.pop()
-        else return this.unexpected(at, top === undefined ? '"," or "]"' : '"," or "}"')
+        const { inObject } = this.levels
+        if (code === 0x2c) expected = inObject ? "key" : "value"
+        else if (code === (inObject ? 0x7d : 0x5d)) this.levels.close()
+        else return this.unexpected(at, inObject ? '"," or "}"' : '"," or "]"')
         at += 1
       } else if (expected === "key") {
         at = this.key(at, code)
         expected = "value"
       } else if (code === 0x7b || code === 0x5b) {
-        if (this.open.length >= this.maxDepth) {
+        if (this.levels.depth >= this.maxDepth) {
           return this.fail("too_deep", at, `nested deeper than ${this.maxDepth} levels`)
         }
         at = skipSpace(this.text, at + 1)
@@ -162,13 +160,13 @@ class Scanner {
         if (this.text.charCodeAt(at) === code + 2) {
           at += 1
           expected = "separator"
-        } else this.open.push(code === 0x7b ? { keys: [], set: undefined } : undefined)
+        } else this.levels.open(code === 0x7b)
       } else {
         at = this.scalar(at, code)
         expected = "separator"
       }
       if (at < 0) return -1
-      if (expected === "separator" && this.open.length === 0) return at
+      if (expected === "separator" && this.levels.depth === 0) return at
     }
   }
 
@@ -179,13 +177,9 @@ class Scanner {
     if (end < 0) return -1
     const raw = this.text.slice(start + 1, end - 1)
     const key = raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw
-    const top = this.open[this.open.length - 1]!
-    if (top.set === undefined ? top.keys.includes(key) : top.set.has(key)) {
+    if (!this.levels.add(key)) {
       return this.fail("duplicate_key", start, `duplicate key ${JSON.stringify(key.slice(0, 40))}`)
     }
-    top.keys.push(key)
-    if (top.set !== undefined) top.set.add(key)
-    else if (top.keys.length > linearKeys) top.set = new Set(top.keys)
     const colon = skipSpace(this.text, end)
     return this.text.charCodeAt(colon) === 0x3a ? colon + 1 : this.unexpected(colon, '":"')
   }
@@ -300,3 +294,6 @@ class Scanner {
     return -1
   }
 }
+
+/** One for all texts, since reading one is never interrupted: most are short, and their calls many. */
+const scanner = new Scanner()

@@ -48,6 +48,51 @@ describe("JsonText.parse", () => {
     assert.strictEqual(codeOf(`[{"a":1},{"a":1}]`), "accepted")
   })
 
+  it("finds the one key that is there twice, however wide and deep the objects around, before and inside are", () => {
+    interface Members {
+      readonly members: ReadonlyArray<readonly [number, unknown]>
+    }
+    const keys = fc.uniqueArray(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 24 })
+    const tree = fc.letrec<{ readonly object: Members; readonly value: unknown }>((tie) => ({
+      object: fc
+        .tuple(keys, fc.array(tie("value"), { maxLength: 4 }))
+        .map(([names, values]) => ({ members: names.map((name, at) => [name, values[at] ?? null] as const) })),
+      value: fc.oneof(
+        { depthSize: "small" },
+        fc.constant(null),
+        fc.array(tie("value"), { maxLength: 3 }),
+        tie("object")
+      )
+    }))
+    /** The text, with one key of the object `which` (counted as they end) written once more at its end. */
+    const written = (root: Members, which: number, again: number) => {
+      let objects = 0
+      const write = (value: unknown): string => {
+        if (Array.isArray(value)) return `[${value.map(write).join(",")}]`
+        if (value === null) return "null"
+        const { members } = value as Members
+        const parts = members.map(([name, inner]) => `"k${name}":${write(inner)}`)
+        if (objects++ === which) parts.push(`"k${members[again % members.length]![0]}":0`)
+        return `{${parts.join(",")}}`
+      }
+      return { text: write(root), objects }
+    }
+    let wide = 0
+    fc.assert(
+      fc.property(tree.object, fc.nat(), fc.nat(), (root, which, again) => {
+        const { objects, text } = written(root, -1, 0)
+        assert.strictEqual(codeOf(text, 100), "accepted", text)
+        const twice = written(root, which % objects, again)
+        assert.strictEqual(codeOf(twice.text, 100), "duplicate_key", twice.text)
+        // What a broken text left open does not reach into the next.
+        assert.strictEqual(codeOf(text, 100), "accepted", text)
+        if (root.members.length > 8 && objects > 2) wide += 1
+      }),
+      { numRuns: 500 }
+    )
+    assert.isAbove(wide, 20)
+  })
+
   it("keeps __proto__ an ordinary key", () => {
     const value = Result.getOrThrow(JsonText.parse(`{"__proto__":{"polluted":true},"a":1}`)) as JsonText.JsonObject
     assert.deepStrictEqual(Object.keys(value), ["__proto__", "a"])

@@ -2,7 +2,7 @@
 import * as Result from "effect/Result"
 import { readObject } from "./BraceText.ts"
 import { broken, type Frame, type FrameEnd, openFrame } from "./Dialect.ts"
-import { checkName } from "./Envelope.ts"
+import { callBody, checkName } from "./Envelope.ts"
 import { MarkerSearch, type MarkerTable, markerTable } from "./MarkerSearch.ts"
 import { heldBack, type Window } from "./Window.ts"
 
@@ -73,7 +73,7 @@ export class BraceFrame implements Frame {
     const args = readObject(text, head[0].length, this.#marks.quote)
     return Result.isFailure(args)
       ? broken({ code: args.failure.code, what: args.failure.what }, start + args.failure.at)
-      : { calls: [{ name, arguments: args.success }] }
+      : { calls: [callBody(name, args.success)] }
   }
 }
 

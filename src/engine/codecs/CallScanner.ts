@@ -15,16 +15,25 @@ import type { EndReason } from "../Generation.ts"
 import { findBare } from "./BareCall.ts"
 import type { Action, ParserOptions, TurnParser, Visible } from "./Codec.ts"
 import { CodeFence } from "./CodeFence.ts"
-import { type Dialect, type Frame, forgedResult, forgedTurn, type Opener, openFrame } from "./Dialect.ts"
+import {
+  type Dialect,
+  type Frame,
+  forgedResult,
+  forgedTurn,
+  marked,
+  markersOf,
+  type Opener,
+  openFrame
+} from "./Dialect.ts"
 import { type Fault, first, malformed } from "./Fault.ts"
-import { MarkerSearch, type MarkerTable, markerTable, undecided } from "./MarkerSearch.ts"
+import { MarkerSearch, undecided } from "./MarkerSearch.ts"
 import { type SplitPiece, Thinking, trimReasoning } from "./Thinking.ts"
 import { Window } from "./Window.ts"
 
 /** Prose between frames: where it starts in the turn, and how many calls came before it. */
 interface Prose {
-  readonly start: number
-  readonly calls: number
+  start: number
+  calls: number
   text: string
 }
 
@@ -35,10 +44,13 @@ export class CallScanner implements TurnParser {
   readonly #window = new Window()
   readonly #fence = new CodeFence()
   readonly #markers: MarkerSearch
-  #turn = ""
+  readonly #turn: Array<string> = []
   readonly #reasoning: Array<string> = []
   #reasoningStart = 0
+  /** What may hold a mistake: white space between calls is not kept here. */
   readonly #prose: Array<Prose> = []
+  /** All that stands behind the first call. */
+  readonly #after: Array<string> = []
   readonly #calls: Array<ProposedCall> = []
   #frame: Frame | undefined
   #frameStart = 0
@@ -56,7 +68,7 @@ export class CallScanner implements TurnParser {
   }
 
   push(text: string): ReadonlyArray<Visible> {
-    this.#turn += text
+    this.#turn.push(text)
     if (this.#thinking.over) this.#answer(text)
     else for (const piece of this.#thinking.push(text)) this.#take(piece)
     return this.#shown()
@@ -72,7 +84,7 @@ export class CallScanner implements TurnParser {
 
   #shown(): ReadonlyArray<Visible> {
     const shown = this.#visible
-    this.#visible = []
+    if (shown.length > 0) this.#visible = []
     return shown
   }
 
@@ -95,8 +107,8 @@ export class CallScanner implements TurnParser {
 
   #show(tag: Visible["_tag"], text: string): void {
     const last = this.#visible[this.#visible.length - 1]
-    if (last !== undefined && last._tag === tag)
-      this.#visible[this.#visible.length - 1] = { _tag: tag, text: last.text + text }
+    if (last === undefined) this.#visible = [{ _tag: tag, text }]
+    else if (last._tag === tag) this.#visible[this.#visible.length - 1] = { _tag: tag, text: last.text + text }
     else this.#visible.push({ _tag: tag, text })
   }
 
@@ -144,7 +156,11 @@ export class CallScanner implements TurnParser {
     const end = frame.read(this.#window)
     if (end === undefined) return false
     if (end.prose !== undefined) this.#keep(end.prose, this.#frameStart)
-    for (const call of end.calls) this.#calls.push({ ordinal: this.#calls.length, ...call })
+    for (const call of end.calls) {
+      // In place: a turn may have very many calls, and a copy of each would be kept beside it until the frame is done.
+      call.ordinal = this.#calls.length
+      this.#calls.push(call)
+    }
     if (end.fault !== undefined) this.#fault = { ...this.#aboutCall(end.fault.code), ...end.fault }
     this.#frame = undefined
     return true
@@ -205,7 +221,7 @@ export class CallScanner implements TurnParser {
   #meet(marker: string): void {
     const window = this.#window
     const at = window.position
-    const opener = this.#dialect.openers.find((candidate) => candidate.text === marker)
+    const opener = marked(this.#dialect.openers, marker)
     if (opener?.tentative === true && this.#fence.inside) {
       this.#say(window.at + marker.length, true)
     } else if (opener !== undefined && this.#fence.inside) {
@@ -222,7 +238,7 @@ export class CallScanner implements TurnParser {
 
   #meetOther(marker: string, at: number): void {
     this.#window.at += marker.length
-    const stray = this.#dialect.strays.find((candidate) => candidate.text === marker)
+    const stray = marked(this.#dialect.strays, marker)
     if (stray === undefined) this.#over = { marker, space: [], at }
     else {
       this.#fault = { code: stray.code, what: stray.what, at, ...this.#aboutCall(stray.code) }
@@ -260,9 +276,15 @@ export class CallScanner implements TurnParser {
   }
 
   #keep(text: string, start: number): void {
+    const calls = this.#calls.length
+    if (calls > 0) this.#after.push(text)
     const last = this.#prose[this.#prose.length - 1]
-    if (last !== undefined && last.calls === this.#calls.length) last.text += text
-    else this.#prose.push({ start, calls: this.#calls.length, text })
+    if (last !== undefined && last.calls === calls) last.text += text
+    else if (last !== undefined && last.calls > 0 && last.text.trim() === "") {
+      last.start = start
+      last.calls = calls
+      last.text = text
+    } else this.#prose.push({ start, calls, text })
     this.#fence.take(text)
     this.#show("Text", text)
   }
@@ -278,10 +300,10 @@ export class CallScanner implements TurnParser {
     // A closing tag says more of a call without its opener than the object before it does.
     const tag = this.#fault?.code === "missing_opener" ? this.#fault : undefined
     const fault = tag ?? first([this.#fault, this.#bare(texts), this.#unwanted(after)]) ?? this.#emptiness(before)
-    if (fault !== undefined) return malformed(fault, this.#dialect.form, this.#turn, this.#calls, reasoning)
+    if (fault !== undefined) return malformed(fault, this.#dialect.form, this.#turn.join(""), this.#calls, reasoning)
     const reasoned = reasoning === "" ? {} : { reasoning }
     if (this.#calls.length === 0) return { _tag: "FinalText", text: before, ...reasoned }
-    const textAfter = after.map((prose) => prose.text).join("")
+    const textAfter = this.#after.join("")
     return { _tag: "ToolCalls", calls: this.#calls, textBefore: before, textAfter, ...reasoned }
   }
 
@@ -314,18 +336,4 @@ export class CallScanner implements TurnParser {
       ? { code: "empty_turn", what: "the turn has neither an answer nor a call", at: 0 }
       : { code: "call_in_reasoning", what: "a call inside the reasoning is not run", at: this.#reasoningStart + opener }
   }
-}
-
-/** What to look for is the same for every turn of a family: prepared once, with calls and without. */
-const known = { calls: new WeakMap<Dialect, MarkerTable>(), prose: new WeakMap<Dialect, MarkerTable>() }
-
-/** Without tools nothing is a call, and markers are words. */
-const markersOf = (dialect: Dialect, calls: boolean): MarkerTable => {
-  const cache = calls ? known.calls : known.prose
-  const before = cache.get(dialect)
-  if (before !== undefined) return before
-  const active = calls ? [...dialect.openers, ...dialect.strays].map((marker) => marker.text) : []
-  const table = markerTable([...active, ...dialect.ends])
-  cache.set(dialect, table)
-  return table
 }

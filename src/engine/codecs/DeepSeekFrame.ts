@@ -5,7 +5,14 @@
 import * as Result from "effect/Result"
 import { isObject, type JsonFault, type JsonObject } from "../../tools/JsonText.ts"
 import { broken, type Frame, type FrameEnd, openFrame } from "./Dialect.ts"
-import { type CallBody, checkName, describeJsonFault, type EnvelopeFault, parsePayloadPrefix } from "./Envelope.ts"
+import {
+  type CallBody,
+  callBody,
+  checkName,
+  describeJsonFault,
+  type EnvelopeFault,
+  parsePayloadPrefix
+} from "./Envelope.ts"
 import { JsonSpan } from "./JsonSpan.ts"
 import type { Window } from "./Window.ts"
 
@@ -80,7 +87,7 @@ export class DeepSeekFrame implements Frame {
 
   #close(window: Window): FrameEnd | "more" | undefined {
     const end = this.#token(window, callEnd, "between", fault.unclosed)
-    if (end === undefined) this.#calls.push({ name: this.#name, arguments: this.#arguments })
+    if (end === undefined) this.#calls.push(callBody(this.#name, this.#arguments))
     return end
   }
 

@@ -3,6 +3,7 @@ import type { EndReason } from "../Generation.ts"
 import type { MalformedCode, ParserOptions, ThinkingTags } from "./Codec.ts"
 import type { CallBody, EnvelopeFault } from "./Envelope.ts"
 import type { Fault } from "./Fault.ts"
+import { type MarkerTable, markerTable } from "./MarkerSearch.ts"
 import type { Window } from "./Window.ts"
 
 /**
@@ -78,3 +79,23 @@ export const broken = (fault: EnvelopeFault, at: number, calls: ReadonlyArray<Ca
   calls,
   fault: { ...fault, at }
 })
+
+/** The one of a dialect's marks that has this text. */
+export const marked = <A extends { readonly text: string }>(list: ReadonlyArray<A>, text: string): A | undefined => {
+  for (const one of list) if (one.text === text) return one
+  return undefined
+}
+
+/** What to look for is the same for every turn of a family: prepared once, with calls and without. */
+const known = { calls: new WeakMap<Dialect, MarkerTable>(), prose: new WeakMap<Dialect, MarkerTable>() }
+
+/** Without tools nothing is a call, and markers are words. */
+export const markersOf = (dialect: Dialect, calls: boolean): MarkerTable => {
+  const cache = calls ? known.calls : known.prose
+  const before = cache.get(dialect)
+  if (before !== undefined) return before
+  const active = calls ? [...dialect.openers, ...dialect.strays].map((marker) => marker.text) : []
+  const table = markerTable([...active, ...dialect.ends])
+  cache.set(dialect, table)
+  return table
+}

@@ -6,12 +6,17 @@ import * as Result from "effect/Result"
 import { isObject, type Json, type JsonFault, type JsonObject, parse, parsePrefix } from "../../tools/JsonText.ts"
 import type { MalformedCode } from "./Codec.ts"
 
-/** A call without its place in the turn. */
+/** A call as its frame reads it: the place in the turn is set when the frame is done. */
 export interface CallBody {
+  ordinal: number
   readonly name: string
   readonly arguments: JsonObject
   readonly id?: string
 }
+
+/** Written out, not spread: of this form there may be very many, and it takes the least room. */
+export const callBody = (name: string, args: JsonObject, id?: string): CallBody =>
+  id === undefined ? { ordinal: 0, name, arguments: args } : { ordinal: 0, name, arguments: args, id }
 
 export interface EnvelopeOptions {
   /** The key this family writes; the other of `arguments` and `parameters` is accepted as an alias when it stands alone. */
@@ -68,8 +73,9 @@ export const readEnvelope = (value: Json, options: EnvelopeOptions): Result.Resu
     const fix = key === "type" || key === "id" ? "has a value that does not belong there" : "does not belong in a call"
     return Result.fail({ code: "unknown_envelope_key", what: `the key ${shown} ${fix}` })
   }
-  const id = Object.hasOwn(value, "id") ? { id: value["id"] as string } : {}
-  return Result.map(argumentsOf(value, options.key), (args) => ({ name: name as string, arguments: args, ...id }))
+  const id = Object.hasOwn(value, "id") ? (value["id"] as string) : undefined
+  const args = argumentsOf(value, options.key)
+  return Result.isFailure(args) ? Result.fail(args.failure) : Result.succeed(callBody(name as string, args.success, id))
 }
 
 /** Strict JSON of a whole payload: a fault of the text in the words of a malformed call. */

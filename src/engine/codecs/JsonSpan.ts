@@ -6,11 +6,11 @@
 import type { Window } from "./Window.ts"
 
 export class JsonSpan {
-  #parts: Array<string> = []
+  /** Everything read so far. */
+  text = ""
   #depth = 0
   #inString = false
   #escaped = false
-  #joined: string | undefined
 
   /** Reads on. `"end"`: balanced; `"stray"`: stopped behind a `<` that cannot belong; `"more"`: the window is used up. */
   read(window: Window): "end" | "stray" | "more" {
@@ -20,14 +20,8 @@ export class JsonSpan {
     let result: "end" | "stray" | "more" = "more"
     while (at < text.length && result === "more") result = this.#take(text.charCodeAt(at++))
     window.at = at
-    if (at > from) this.#parts.push(text.slice(from, at))
+    if (at > from) this.text += text.slice(from, at)
     return result
-  }
-
-  /** Everything read so far. */
-  get text(): string {
-    this.#joined ??= this.#parts.join("")
-    return this.#joined
   }
 
   #take(unit: number): "end" | "stray" | "more" {

@@ -60,7 +60,7 @@ export class MarkerSearch {
       let at = this.#next[index]!
       if (at < from) at = indexOf(text, first, from)
       for (; at < text.length && (this.at < 0 || at < this.at); at = indexOf(text, first, at + 1)) {
-        const marker = byFirst.get(first)!.find((one) => text.startsWith(one, at))
+        const marker = markerAt(byFirst.get(first)!, text, at)
         if (marker === undefined) continue
         this.marker = marker
         this.at = at
@@ -70,6 +70,11 @@ export class MarkerSearch {
     }
     return this.at >= 0
   }
+}
+
+const markerAt = (markers: ReadonlyArray<string>, text: string, at: number): string | undefined => {
+  for (const marker of markers) if (text.startsWith(marker, at)) return marker
+  return undefined
 }
 
 /** As the string's own, with the text's length for nothing. */

@@ -6,7 +6,7 @@ import * as Result from "effect/Result"
 import type { JsonFault, JsonObject } from "../../tools/JsonText.ts"
 import { isObject } from "../../tools/JsonText.ts"
 import { broken, type Frame, type FrameEnd, openFrame } from "./Dialect.ts"
-import { type CallBody, checkName, describeJsonFault, parsePayloadPrefix, readEnvelope } from "./Envelope.ts"
+import { type CallBody, callBody, checkName, describeJsonFault, parsePayloadPrefix, readEnvelope } from "./Envelope.ts"
 import { JsonSpan } from "./JsonSpan.ts"
 import type { Window } from "./Window.ts"
 
@@ -44,8 +44,7 @@ export class MistralFrame implements Frame {
     if (this.#head === undefined) return this.#array(value as ReadonlyArray<JsonObject>)
     if (!isObject(value))
       return broken({ code: "arguments_not_object", what: "the arguments must be a JSON object" }, this.#start)
-    const id = this.#head.id === undefined ? {} : { id: this.#head.id }
-    return { calls: [{ name: this.#head.name, arguments: value, ...id }] }
+    return { calls: [callBody(this.#head.name, value, this.#head.id)] }
   }
 
   #readHead(window: Window): FrameEnd | undefined | "json" {

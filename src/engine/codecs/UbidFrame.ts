@@ -3,7 +3,7 @@ import * as Result from "effect/Result"
 import { isObject } from "../../tools/JsonText.ts"
 import type { ToolSpec } from "../../tools/ToolCall.ts"
 import { broken, type Frame, type FrameEnd, openFrame } from "./Dialect.ts"
-import { checkName, describeJsonFault, parsePayloadPrefix } from "./Envelope.ts"
+import { callBody, checkName, describeJsonFault, parsePayloadPrefix } from "./Envelope.ts"
 import { JsonSpan } from "./JsonSpan.ts"
 import type { Window } from "./Window.ts"
 
@@ -35,7 +35,7 @@ export class UbidFrame implements Frame {
       return broken(describeJsonFault(read.failure), this.#start + read.failure.position)
     }
     return isObject(read.success.value)
-      ? { calls: [{ name: this.#name!, arguments: read.success.value }] }
+      ? { calls: [callBody(this.#name!, read.success.value)] }
       : broken({ code: "arguments_not_object", what: "WITH must be followed by a JSON object" }, this.#start)
   }
 

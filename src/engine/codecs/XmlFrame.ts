@@ -6,7 +6,7 @@
 import type { Json, JsonObject } from "../../tools/JsonText.ts"
 import type { ParserOptions } from "./Codec.ts"
 import { broken, type Frame, type FrameEnd, openFrame } from "./Dialect.ts"
-import { checkName } from "./Envelope.ts"
+import { callBody, checkName } from "./Envelope.ts"
 import type { Window } from "./Window.ts"
 import { declaredAs, decodeValue } from "./XmlValue.ts"
 
@@ -170,7 +170,7 @@ export class XmlFrame implements Frame {
         decodeValue(text, declaredAs(name, schema), schema)
       ])
     )
-    return { calls: [{ name: this.#name, arguments: args }] }
+    return { calls: [callBody(this.#name, args)] }
   }
 }
 
