@@ -134,8 +134,14 @@ const program = Effect.gen(function* () {
   const silent = quantile(speeds.silent, 0.9)
   const streaming = quantile(speeds.streaming, 0.9)
   const writ = quantile(speeds.writ, 0.9)
+  // the same by neighbours: a round's turns follow one another
+  const ofRounds = quantile(
+    speeds.writ.map((speed, round) => speed / speeds.silent[round]!),
+    0.5
+  )
   return {
     "engine ratio to bare": writ / silent,
+    "engine ratio to bare, median of rounds": ofRounds,
     "engine ratio to bare, streaming": writ / streaming,
     "engine processor time to bare": quantile(costs.writ, 0.5) / quantile(costs.silent, 0.5),
     "engine tokens per second": writ,

@@ -1,12 +1,15 @@
 /**
  * Turns generated token ids back into text as they come: whole characters only, cut after a stop text, and gathered so
- * that a reader hears at once of the first and then at most every 64 ms. Does not decide when a turn ends otherwise.
+ * that a reader hears at once of the first and then at most every 100 ms. Does not decide when a turn ends otherwise.
  */
 
 /** Tokens held back at most while their text still ends inside a character. */
 const maxHeld = 8
-/** Milliseconds between two pieces: smooth for a reader; telling the other thread costs as much as half a small model's token. */
-const gatherMillis = 64
+/**
+ * Milliseconds between two pieces: what a reader still takes for at once (Nielsen 1993, chapter 5). Telling the other thread
+ * costs as much as half a small model's token.
+ */
+const gatherMillis = 100
 
 export type Detokenize = (tokens: ReadonlyArray<number>, before: ReadonlyArray<number>) => string
 export type EmitPiece = (text: string, tokens: ReadonlyArray<number>) => void
@@ -16,6 +19,7 @@ export class TurnText {
   readonly #emit: EmitPiece
   readonly #stops: ReadonlyArray<string>
   readonly #longestStop: number
+  readonly #now: () => number
   #before: ReadonlyArray<number>
   #held: Array<number> = []
   #text = ""
@@ -24,7 +28,15 @@ export class TurnText {
   #last = Number.NEGATIVE_INFINITY
   #stopped = false
 
-  constructor(detokenize: Detokenize, stops: ReadonlyArray<string>, before: ReadonlyArray<number>, emit: EmitPiece) {
+  /** @param now milliseconds of a clock that only goes forward */
+  constructor(
+    detokenize: Detokenize,
+    stops: ReadonlyArray<string>,
+    before: ReadonlyArray<number>,
+    emit: EmitPiece,
+    now: () => number = () => performance.now()
+  ) {
+    this.#now = now
     this.#detokenize = detokenize
     this.#emit = emit
     this.#stops = stops.filter((stop) => stop !== "")
@@ -38,7 +50,7 @@ export class TurnText {
     const text = this.#detokenize(this.#held, this.#before)
     if (text.endsWith("\uFFFD") && this.#held.length < maxHeld) return false
     this.#settle(text)
-    const now = performance.now()
+    const now = this.#now()
     if (now - this.#last >= gatherMillis) this.#flush(now)
     return this.#stopped
   }
@@ -46,7 +58,7 @@ export class TurnText {
   /** Hands out what is left, broken characters included; true if that completed a stop text. */
   end(): boolean {
     if (this.#held.length > 0) this.#settle(this.#detokenize(this.#held, this.#before))
-    this.#flush(performance.now())
+    this.#flush(this.#now())
     return this.#stopped
   }
 

@@ -6,17 +6,25 @@ import { TurnText } from "../../src/engine/LlamaText.ts"
 /** Bytes as tokens, the way a byte-level vocabulary falls apart. */
 const detokenize = (tokens: ReadonlyArray<number>): string => Buffer.from(tokens as Array<number>).toString("utf8")
 
-const run = (value: string, stops: ReadonlyArray<string>) => {
+/** @param steps milliseconds from one token to the next, over and over */
+const run = (value: string, stops: ReadonlyArray<string>, steps: ReadonlyArray<number> = [0]) => {
+  let now = 0
   const pieces: Array<string> = []
   const tokens: Array<number> = []
-  const turn = new TurnText(detokenize, stops, [], (text, ids) => {
-    pieces.push(text)
-    tokens.push(...ids)
-  })
+  const turn = new TurnText(
+    detokenize,
+    stops,
+    [],
+    (text, ids) => {
+      pieces.push(text)
+      tokens.push(...ids)
+    },
+    () => now
+  )
   let stopped = false
   let used = 0
   for (const byte of Buffer.from(value)) {
-    used++
+    now += steps[used++ % steps.length]!
     stopped = turn.push(byte)
     if (stopped) break
   }
@@ -24,11 +32,13 @@ const run = (value: string, stops: ReadonlyArray<string>) => {
   return { text: pieces.join(""), pieces, tokens, stopped: stopped || late, used }
 }
 
+const steps = fc.array(fc.nat({ max: 120 }), { minLength: 1, maxLength: 6 })
+
 describe("LlamaText", () => {
   it("never hands out a part of a character, and in sum hands out all of them", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "grapheme", maxLength: 30 }), (value) => {
-        const { pieces, text, tokens } = run(value, [])
+      fc.property(fc.string({ unit: "grapheme", maxLength: 30 }), steps, fc.boolean(), (value, millis, looking) => {
+        const { pieces, text, tokens } = run(value, looking ? ["a stop that does not come"] : [], millis)
         assert.strictEqual(text, value)
         assert.deepStrictEqual(tokens, [...Buffer.from(value)])
         for (const piece of pieces) assert.notInclude(piece, "\uFFFD")
@@ -66,13 +76,19 @@ describe("LlamaText", () => {
 
   it("finds a stop wherever the tokens cut it", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "grapheme", maxLength: 20 }), (before) => {
+      fc.property(fc.string({ unit: "grapheme", maxLength: 20 }), steps, (before, millis) => {
         fc.pre(!before.includes("␄") && !before.includes("é"))
-        const { stopped, text } = run(`${before}␄é and more`, ["␄é"])
+        const { stopped, text } = run(`${before}␄é and more`, ["␄é"], millis)
         assert.isTrue(stopped)
         assert.strictEqual(text, `${before}␄é`)
       })
     )
+  })
+
+  it("hands out the first token at once and then what came in 100 ms, as one text", () => {
+    const { pieces } = run("abcdefghij", [], [40])
+    assert.deepStrictEqual(pieces, ["a", "bcd", "efg", "hij"])
+    assert.deepStrictEqual(run("abcdefghij", ["never"], [40]).pieces, pieces)
   })
 
   it("gives up on a character that never completes after eight tokens", () => {
@@ -83,8 +99,9 @@ describe("LlamaText", () => {
       [],
       (text) => pieces.push(text)
     )
-    for (let i = 0; i < 8; i++) turn.push(i)
-    turn.end()
+    for (let i = 0; i < 7; i++) turn.push(i)
+    assert.deepStrictEqual(pieces, [])
+    turn.push(7)
     assert.deepStrictEqual(pieces, ["\uFFFD"])
   })
 })
