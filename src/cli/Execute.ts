@@ -21,6 +21,7 @@ import { Approval } from "../effects/Policy.ts"
 import * as Resume from "../effects/Resume.ts"
 import * as Router from "../effects/Router.ts"
 import type { RunOptions } from "../effects/Run.ts"
+import * as RunClaim from "../effects/RunClaim.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
 import { gatesOf, limitsOf } from "../effects/Settings.ts"
@@ -227,6 +228,7 @@ const watched = (job: Job, view: RunView | undefined, dry: DryRun | undefined, s
       yield* checkLedger(job)
       // Not before the model is there: what cannot start leaves nothing behind.
       yield* RunDirectory.prepare(job.directory)
+      yield* RunClaim.hold(job.directory.directory)
       yield* job.bring ?? Effect.void
       const running = yield* Deferred.make<Effect.Effect<void>>()
       yield* Scope.provide(onStop(Effect.flatten(Deferred.await(running))), whole)

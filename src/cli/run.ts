@@ -13,6 +13,7 @@ import * as Stream from "effect/Stream"
 import { problemWith } from "../effects/Limits.ts"
 import type { Past } from "../effects/Past.ts"
 import { nextPart } from "../effects/Run.ts"
+import * as RunClaim from "../effects/RunClaim.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import type { Settings } from "../effects/SettingFields.ts"
 import { gatesProblem, limitsOf, load, type RawSettings, type Resolved } from "../effects/Settings.ts"
@@ -211,6 +212,7 @@ const resumed = Effect.fnUntraced(function* (flags: RunFlags, named: string) {
     return yield* usage("--resume: the run has its task already; leave the other one out")
   }
   const found = yield* Resuming.find(named)
+  yield* RunClaim.refuseHeld(found.directory)
   yield* Resuming.check(found)
   yield* Resuming.checkFixed(found, flags.settings)
   const resolved = yield* load({ ...Resuming.recorded(found), ...flags.settings }).pipe(

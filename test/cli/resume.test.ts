@@ -149,9 +149,15 @@ describe("writ run --resume", () => {
         const running = start(["run", "--script", "slow.yaml", content, "--wall-time", "none", "What is 6*7?"], { cwd })
         const inTurnTwo = () => traceOf(runsIn(cwd)[0] ?? "").split('"model_call_started"').length === 3
         yield* until(running, inTurnTwo)
+        const id = runsIn(cwd)[0]!.split("/").at(-1)!
+        const files = readdirSync(runsIn(cwd)[0]!).sort()
+        const early = yield* writ(["run", "--resume", id, "--script", "quick.yaml"], { cwd })
+        assert.strictEqual(early.code, 2, early.err)
+        assert.include(early.err, `the run is still going on, in process ${running.child.pid}`)
+        assert.deepStrictEqual(readdirSync(runsIn(cwd)[0]!).sort(), files, "nothing is written")
         running.child.kill("SIGINT")
         const first = yield* Effect.promise(() => running.ended)
-        const id = runsIn(cwd)[0]!.split("/").at(-1)!
+        assert.notInclude(readdirSync(runsIn(cwd)[0]!), "running.json")
         assert.deepStrictEqual([first.code, first.signal], [4, null], first.err)
         assert.include(first.out, `next       npx writ run --resume ${id} --script slow.yaml\n`)
         const workspace = join(runsIn(cwd)[0]!, "workspace")
