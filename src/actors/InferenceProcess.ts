@@ -14,11 +14,13 @@ import { type End, endOf, engineEntry, Gone, type Host } from "./InferenceHost.t
 
 /** How long leaving the scope waits for the child to end by itself. */
 const closeWait = "5 seconds"
-/** Characters of what the child said last that are kept for the message about its end. */
-const tailLength = 600
+/** Characters of what the child said last that are kept: what ran out of memory prints its stack after the reason. */
+const tailLength = 16_384
+/** Characters of it that the message about its end holds, where no line of it says why. */
+const shownLength = 600
 
 const hasGroups = process.platform !== "win32"
-const noMemory = /heap out of memory|bad_alloc|out of memory|failed to allocate/i
+const noMemory = /^.*(?:heap out of memory|bad_alloc|out of memory|failed to allocate).*$/im
 
 const notStarted = (cause: unknown): End => {
   const said = cause instanceof Error ? cause.message : String(cause)
@@ -89,10 +91,11 @@ class Process implements Host {
 
   #exited(code: number | null, signal: NodeJS.Signals | null): void {
     const how = signal === null ? `ended with code ${code}` : `was ended by ${signal}`
-    const said = this.#tail.trim()
+    const starved = noMemory.exec(this.#tail)?.[0]
+    const said = (starved ?? this.#tail.slice(-shownLength)).trim().slice(0, shownLength)
     const why = signal === "SIGKILL" ? " (the system does that where memory runs out)" : ""
     const last = said === "" ? "" : ` It said last: ${said.replace(/\s+/g, " ")}`
-    const cause = noMemory.test(said) ? "out_of_memory" : "crashed"
+    const cause = starved === undefined ? "crashed" : "out_of_memory"
     this.end ??= endOf(cause, `The engine's process ${how}${why}.${last}`)
     Deferred.doneUnsafe(this.gone, Exit.void)
   }

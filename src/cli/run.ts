@@ -52,7 +52,7 @@ export interface RunFlags extends Showing {
   readonly settings: RawSettings
 }
 
-const tinyNotice = "The tiny demo model: it knows a few tasks only. Name a real one with --model (see the README)."
+const tinyNotice = "The tiny demo model: it knows a few tasks only. Name a real one with --model."
 
 const readPrompt = (path: string): Effect.Effect<string, UsageError, Stdio.Stdio> => {
   if (path === "-") {
