@@ -9,7 +9,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { reasonOf } from "./Directories.ts"
+import { reasonOf, syncDirectory } from "./Directories.ts"
 
 export const fileName = "approvals.jsonl"
 
@@ -54,15 +54,6 @@ const endsInLine = (fd: number): boolean => {
   const last = new Uint8Array(1)
   readSync(fd, last, 0, 1, size - 1)
   return last[0] === 0x0a
-}
-
-const syncDirectory = (path: string): void => {
-  const fd = openSync(path, "r")
-  try {
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
 }
 
 const add = (path: string, approval: Approval): void => {

@@ -22,7 +22,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { ProducedArtifact } from "../tools/ToolCall.ts"
-import { makeDirectory } from "./Directories.ts"
+import { makeDirectory, syncDirectory } from "./Directories.ts"
 
 export class ArtifactError extends Schema.TaggedError<ArtifactError>()("ArtifactError", {
   message: Schema.String,
@@ -88,15 +88,6 @@ const lookAt = (path: string): Stats | undefined => {
 const openNew = (path: string): number => {
   rmSync(path, { force: true })
   return openSync(path, "wx")
-}
-
-const syncDirectory = (directory: string): void => {
-  const fd = openSync(directory, "r")
-  try {
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
 }
 
 /** Is the artifact there already? */

@@ -1,8 +1,9 @@
 /**
- * Looks at paths and makes directories. Node's own `mkdir` with `recursive` never returns in a file system that makes no
- * directories (/proc), so everything here that makes one goes level by level. Opens and reads no file.
+ * Looks at paths, makes directories and puts the names in them on disk. Node's own `mkdir` with `recursive` never returns in a
+ * file system that makes no directories (/proc), so everything here that makes one goes level by level. Opens and reads no
+ * file.
  */
-import { mkdirSync, statSync } from "node:fs"
+import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs"
 import { dirname, normalize } from "node:path"
 
 /** What the system said, without the call and the path that Node puts behind it. */
@@ -50,5 +51,15 @@ export const makeDirectory = (directory: string): void => {
       // Another process may have been faster.
       if (look(level)._tag !== "Directory") throw cause
     }
+  }
+}
+
+/** A name that is new in `directory` survives a crash of the machine once this returns. Throws where that cannot be had. */
+export const syncDirectory = (directory: string): void => {
+  const fd = openSync(directory, "r")
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
   }
 }

@@ -42,7 +42,7 @@ const Resolved = Schema.Struct({
 })
 
 /** One try under the key: who made it, when it began, and what its owner said it came to. Times are epoch milliseconds. */
-export const Attempt = Schema.Struct({
+const Attempt = Schema.Struct({
   owner: Schema.String,
   at: Schema.Finite,
   settled: Schema.optionalKey(Schema.Struct({ at: Schema.Finite, outcome: SettledOutcome })),

@@ -1,17 +1,7 @@
 /** How the effect ledger fails. Whatever the operation, a failure means: do not act, and do not take it for success. */
 import * as Schema from "effect/Schema"
 
-export const LedgerOperation = Schema.Literals([
-  "open",
-  "key",
-  "begin",
-  "retake",
-  "settle",
-  "late",
-  "resolve",
-  "get",
-  "list"
-])
+const LedgerOperation = Schema.Literals(["open", "key", "begin", "retake", "settle", "late", "resolve", "get", "list"])
 
 /**
  * `invalid` an intent or key that is none · `missing` no such key · `settled` it already came to something else ·
@@ -20,7 +10,7 @@ export const LedgerOperation = Schema.Literals([
  * system or the server · `unreachable` the connection to the server is lost; the message says whether anything may have been
  * recorded · `closed` the ledger was shut down.
  */
-export const LedgerReason = Schema.Literals([
+const LedgerReason = Schema.Literals([
   "invalid",
   "missing",
   "settled",

@@ -4,12 +4,12 @@
  * business.
  */
 
-import { closeSync, fsyncSync, openSync } from "node:fs"
+import { closeSync, openSync } from "node:fs"
 import { dirname } from "node:path"
 import type * as Sqlite from "node:sqlite"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { look, makeDirectory } from "./Directories.ts"
+import { look, makeDirectory, syncDirectory } from "./Directories.ts"
 import { inOrder } from "./EffectLedger.ts"
 import { type Command, commandKey, decide, LedgerEntry, type Stance } from "./EffectLedgerEntry.ts"
 import { LedgerError } from "./EffectLedgerError.ts"
@@ -85,12 +85,7 @@ const create = (path: string): void => {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return
     throw error
   }
-  const directory = openSync(dirname(path), "r")
-  try {
-    fsyncSync(directory)
-  } finally {
-    closeSync(directory)
-  }
+  syncDirectory(dirname(path))
 }
 
 /** Runs `body` in a transaction: all of it is on disk afterwards, or it throws and none of it happened. */

@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto"
 import { readFileSync, readlinkSync } from "node:fs"
 import { hostname } from "node:os"
+import { isAlive } from "../tools/Alive.ts"
 
 /** One open ledger in one process. */
 export interface Owner {
@@ -44,21 +45,11 @@ export const newOwner = (): Owner => {
   }
 }
 
-const exists = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // It exists and belongs to somebody else.
-    return (error as NodeJS.ErrnoException).code === "EPERM"
-  }
-}
-
 /** Does `other` live, as far as `me` can tell? `heardMillis` is how long ago it last renewed its lease. */
 export const lives = (me: Owner, other: Owner, heardMillis: number, leaseMillis: number): boolean => {
   const fresh = heardMillis <= leaseMillis
   if (other.place !== me.place) return fresh
-  if (!exists(other.pid)) return false
+  if (!isAlive(other.pid)) return false
   const now = stat(other.pid)
   // Without a process table a number may have been given out again, so the lease has to agree.
   if (now === undefined || other.started === "") return fresh

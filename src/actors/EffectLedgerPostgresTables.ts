@@ -37,7 +37,7 @@ const format = 1
 const creationLock = 0x5752_4954_0001n
 
 /** The advisory lock that says that an owner lives: 64 bits of its name. */
-export const lockOf = (owner: string): bigint => BigInt.asIntN(64, BigInt(`0x${hash("sha256", owner).slice(0, 16)}`))
+const lockOf = (owner: string): bigint => BigInt.asIntN(64, BigInt(`0x${hash("sha256", owner).slice(0, 16)}`))
 
 const begin = (connection: PgConnection) => connection.query("begin")
 

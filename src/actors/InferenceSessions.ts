@@ -13,7 +13,7 @@ import type { RpcClientError } from "effect/rpc/RpcClientError"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
-import { allInUse, EngineError } from "../engine/EngineError.ts"
+import { allInUse, badRequest, EngineError } from "../engine/EngineError.ts"
 import type { GenerationEvent } from "../engine/Generation.ts"
 import type { Log, ModelSession, Recovery } from "../engine/Model.ts"
 import type { Segment, Span } from "../engine/Prompt.ts"
@@ -45,9 +45,9 @@ export const lastOf = <Event, A, E>(events: Stream.Stream<Event, E>, see: (event
     )
   })
 
-const isThere = (link: Link | undefined): boolean => link?.host.end === undefined
+const isThere = (link: Link): boolean => link.host.end === undefined
 
-const closed = () => new EngineError({ reason: "bad_request", message: "The session is closed." })
+const closed = () => badRequest("The session is closed.")
 
 const restarted = ({ error }: End): EngineError =>
   new EngineError({
@@ -242,8 +242,7 @@ export class HostedSession implements ModelSession {
           () => this.#cut(length)
         )
       }
-      const message = `The log has no boundary at token ${length}.`
-      return Effect.andThen(this.rollback, Effect.fail(new EngineError({ reason: "bad_request", message })))
+      return Effect.andThen(this.rollback, Effect.fail(badRequest(`The log has no boundary at token ${length}.`)))
     })
 
   readonly save = (path: string, label: string): Effect.Effect<number, EngineError> =>

@@ -4,7 +4,7 @@
  * and whatever is wrong with the cache only costs the time of a hash.
  */
 
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { readFileSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import type { EngineError } from "../engine/EngineError.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
 import { makeDirectory } from "./Directories.ts"
+import { writeJson } from "./WholeFile.ts"
 
 /** What tells one content of a path from another. Times and inodes are text: they do not fit a number. */
 const Known = Schema.Struct({
@@ -37,23 +38,13 @@ const read = (cache: string): ReadonlyArray<Known> => {
   }
 }
 
-/** Whole or not at all: two runs may write at a time, and the later one wins. */
+/** Two runs may write at a time, and the later one wins. */
 const write = (cache: string, known: ReadonlyArray<Known>): void => {
-  const temporary = `${cache}.${process.pid}.tmp`
   try {
     makeDirectory(dirname(cache))
-    writeFileSync(temporary, `${JSON.stringify(known, null, 2)}\n`)
-    renameSync(temporary, cache)
+    writeJson(cache, known)
   } catch {
-    discard(temporary)
-  }
-}
-
-const discard = (path: string): void => {
-  try {
-    rmSync(path, { force: true })
-  } catch {
-    // Where nothing can be written there is nothing to remove.
+    // It is hashed again next time.
   }
 }
 

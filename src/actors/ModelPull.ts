@@ -4,7 +4,7 @@
  * if it is still the same file on the server.
  */
 import { hash } from "node:crypto"
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import { EngineError } from "../engine/EngineError.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
 import { ask, failed, type RemoteFile, shownUri } from "../engine/RemoteFile.ts"
+import { isAlive } from "../tools/Alive.ts"
 import { reasonOf } from "./Directories.ts"
 import * as ModelHashes from "./ModelHashes.ts"
 import * as ModelStore from "./ModelStore.ts"
@@ -59,15 +60,6 @@ const readGoing = (path: string): Going | undefined => {
   }
 }
 
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (cause) {
-    return (cause as { readonly code?: unknown }).code === "EPERM"
-  }
-}
-
 /** Downloads that this process has claimed. */
 const claimed = new Set<string>()
 
@@ -91,8 +83,7 @@ const claim = (path: string, uri: string): Effect.Effect<Claim, EngineError> =>
     }
     return Effect.try({
       try: () => {
-        // Only what was there before: of two that come at once, the later one must not remove what the other has just made.
-        if (left !== undefined) rmSync(lock, { force: true })
+        if (left !== undefined) takeAway(lock, left)
         writeFileSync(lock, String(process.pid), { flag: "wx" })
         claimed.add(path)
         return { going: readGoing(path), killed: left !== undefined }
@@ -104,6 +95,26 @@ const claim = (path: string, uri: string): Effect.Effect<Claim, EngineError> =>
     })
   })
 
+/**
+ * Removes the claim of a process that has ended, and no other: of two that come at once, the later one must not remove what
+ * the other has just made. So it is moved away first, which happens to one of them only, and looked at then.
+ */
+const takeAway = (lock: string, left: string): void => {
+  const moved = `${lock}.${process.pid}`
+  try {
+    renameSync(lock, moved)
+  } catch (cause) {
+    if ((cause as { readonly code?: unknown }).code === "ENOENT") return
+    throw cause
+  }
+  try {
+    const found = textOf(moved)
+    if (found !== left) writeFileSync(lock, found ?? "", { flag: "wx" })
+  } finally {
+    rmSync(moved, { force: true })
+  }
+}
+
 /** What broke off is remembered, so that it is gone on with only while the server has the same file. */
 const release = (path: string, done: boolean): Effect.Effect<void> =>
   Effect.sync(() => {
@@ -113,6 +124,18 @@ const release = (path: string, done: boolean): Effect.Effect<void> =>
   })
 
 const lockOf = (path: string): string => `${path}.lock`
+
+/** The process that is downloading this model now; what an ended one left holds nothing. */
+export const pullerOf = (directory: string, { name }: ModelStore.StoredModel): number | undefined => {
+  for (const state of readdirSync(directory).filter((one) => /^\.pull-[0-9a-f]+\.json$/.test(one))) {
+    const path = join(directory, state)
+    const file = readGoing(path)?.file
+    const owner = Number(textOf(lockOf(path)) ?? 0)
+    const same = file !== undefined && ModelStore.stemOf(file) === ModelStore.stemOf(`${name}.gguf`)
+    if (same && owner > 0 && isAlive(owner)) return owner
+  }
+  return undefined
+}
 
 const notWritable = (uri: string, cause: unknown): EngineError =>
   failed(
@@ -129,10 +152,18 @@ const textOf = (path: string): string | undefined => {
   }
 }
 
-/** A name for the file that can lead nowhere else. */
+/** Longer names the library shortens in its own way (100), and two that differ only at their ends become one. */
+const longestName = 90
+
+/** A name for the file that can lead nowhere else. Of one that is too long the middle goes: its end says which one it is. */
 const plainName = (name: string): string => {
-  const plain = name.replace(/[^\w.+-]/g, "-").replace(/^[.-]+/, "") || "model"
-  return /\.gguf$/i.test(plain) ? plain : `${plain}.gguf`
+  const stem = name
+    .replace(/[^\w.+-]/g, "-")
+    .replace(/^[.-]+/, "")
+    .replace(/\.gguf$/i, "")
+  const half = Math.floor((longestName - 1) / 2)
+  const short = stem.length > longestName ? `${stem.slice(0, half)}_${stem.slice(-half)}` : stem
+  return `${short || "model"}${/\.gguf$/i.exec(name)?.[0] ?? ".gguf"}`
 }
 
 /** What the file may be called: as on the server, or that and where it is from. */
@@ -230,6 +261,14 @@ const fetch = Effect.fnUntraced(function* (uri: string, options: PullOptions, re
   return { files, paths }
 })
 
+/** Pieces of two files are no file. Where no hash is known, the server is asked whether it still has the same one. */
+const unchanged = (uri: string, before: RemoteFile): Effect.Effect<void, EngineError> =>
+  Effect.flatMap(Effect.option(ask(uri)), (now) =>
+    Option.isSome(now) && (now.value.etag !== before.etag || now.value.bytes !== before.bytes)
+      ? Effect.fail(bad(uri, "the server has another file by now than when the download began. Try again."))
+      : Effect.void
+  )
+
 const take = Effect.fnUntraced(function* (
   uri: string,
   options: PullOptions,
@@ -242,8 +281,9 @@ const take = Effect.fnUntraced(function* (
   const fileName = yield* freeName(uri, namesFor(remote, options.name), directory, going?.file)
   // If the server has another file by now, the two would be mixed.
   const same = going !== undefined && going.etag === remote.etag && going.bytes === remote.bytes
-  // The library notes a piece as there before it is written (3.21.1). Whether all of it was when the process was killed only a hash tells.
-  const doubtful = killed && (expected ?? remote.sha256) === undefined
+  // Whether all was written when the process was killed, and whether the file is still the same where the server does not say
+  // which one it is, only a hash tells.
+  const doubtful = (killed || remote.etag === undefined) && (expected ?? remote.sha256) === undefined
   if (!same || doubtful || (killed && isPart(fileName))) yield* discard(unfinishedOf(directory, fileName))
   const state: Going = {
     uri,
@@ -264,6 +304,7 @@ const take = Effect.fnUntraced(function* (
         () => fetched
       )
     : fetched
+  if ((expected ?? remote.sha256) === undefined) yield* Effect.tapError(unchanged(uri, remote), () => discard(paths))
   const record: ModelStore.ModelRecord = {
     schema: "writ.model.v1",
     uri,

@@ -2,12 +2,13 @@
  * Owns the directory of models: which files are in it, what is on record of each, and the names people gave. A record lies
  * beside its file (`NAME.gguf.json`), so that both can be moved together. Looks at no header and downloads nothing.
  */
-import { lstatSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { lstatSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { look, makeDirectory, reasonOf } from "./Directories.ts"
+import { writeJson } from "./WholeFile.ts"
 
 /** The directory of models cannot be read or written, or what is asked of it makes no sense. */
 export class ModelStoreError extends Schema.TaggedError<ModelStoreError>()("ModelStoreError", {
@@ -146,13 +147,6 @@ export const findByUri = (directory: string, uri: string): StoredModel | undefin
 const attempt = <A>(what: string, run: () => A): Effect.Effect<A, ModelStoreError> =>
   Effect.try({ try: run, catch: (cause) => new ModelStoreError({ message: `${what}: ${reasonOf(cause)}` }) })
 
-/** Whole or not at all. */
-const replace = (path: string, value: unknown): void => {
-  const temporary = `${path}.${process.pid}.tmp`
-  writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`)
-  renameSync(temporary, path)
-}
-
 /** Makes the directory if it is missing. */
 export const prepare = (directory: string): Effect.Effect<void, ModelStoreError> =>
   attempt(`the directory for models ${directory} cannot be made; choose another with --models-dir`, () =>
@@ -161,7 +155,7 @@ export const prepare = (directory: string): Effect.Effect<void, ModelStoreError>
 
 /** Puts a model on record. */
 export const record = (path: string, about: ModelRecord): Effect.Effect<void, ModelStoreError> =>
-  attempt(`${recordPath(path)} cannot be written`, () => replace(recordPath(path), about))
+  attempt(`${recordPath(path)} cannot be written`, () => writeJson(recordPath(path), about))
 
 /**
  * Removes a model of `directory` with its record. Only what `list` found there goes, each by its plain name, so that nothing
@@ -200,6 +194,6 @@ export const setAlias = (
       // What somebody else wrote there is not thrown away.
       if (text !== undefined && Option.isNone(decodeAliases(text))) throw new Error("it is not a list of names")
       const { [name]: _, ...others } = aliases(directory)
-      replace(path, target === undefined ? others : { ...others, [name]: target })
+      writeJson(path, target === undefined ? others : { ...others, [name]: target })
     })
   )

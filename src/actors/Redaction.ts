@@ -46,7 +46,7 @@ export const markOf = (name: string): string => `[redacted: ${name}]`
 /** Every mark in a text, the rule's name as group 1. */
 export const marked = /\[redacted: ([A-Za-z][A-Za-z0-9_-]{0,39})\]/g
 
-export const nameForm = /^[A-Za-z][A-Za-z0-9_-]{0,39}$/
+const nameForm = /^[A-Za-z][A-Za-z0-9_-]{0,39}$/
 
 const longestPattern = 1000
 /** Steps that a character of text costs at most. */

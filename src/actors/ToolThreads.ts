@@ -25,7 +25,7 @@ export interface ThreadPool {
 }
 
 /** How long a terminated thread has for its end before it is counted as one that will not end. */
-export const exitMillis = 5_000
+const exitMillis = 5_000
 
 const startMillis = 30_000
 

@@ -28,16 +28,21 @@ const previewLines = 200
 /** Columns a character takes: two from where the wide scripts begin, which is never too few. */
 const columnsOf = (character: string): number => (character.codePointAt(0)! >= 0x1100 ? 2 : 1)
 
-/** A line in pieces of at most `width` columns. */
+const widthOf = (text: string): number => [...text].reduce((columns, character) => columns + columnsOf(character), 0)
+
+/** A line in pieces of at most `width` columns that spell it together: cut behind a space, unless half of it would be left free. */
 const pieces = (line: string, width: number): ReadonlyArray<string> => {
   const out: Array<string> = []
   let [piece, columns] = ["", 0]
   for (const character of line.replaceAll("\t", "    ")) {
     const wide = columnsOf(character)
-    if (columns + wide > width) {
-      out.push(piece)
-      piece = ""
-      columns = 0
+    // A space may stand in the last column of the screen, which is left free otherwise.
+    if (columns + wide > width && !(character === " " && columns === width)) {
+      const begun = piece.slice(piece.lastIndexOf(" ") + 1)
+      const rest = widthOf(begun) * 2 > width ? "" : begun
+      out.push(piece.slice(0, piece.length - rest.length))
+      piece = rest
+      columns = widthOf(rest)
     }
     piece += character
     columns += wide

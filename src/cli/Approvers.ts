@@ -74,7 +74,11 @@ export const askTerminal =
   (text) =>
     Effect.suspend(() => {
       screen.hold(true)
-      return keyboard.line(() => screen.write(text))
+      return Effect.tap(
+        keyboard.line(() => screen.write(text)),
+        // Ctrl-D ends no line: what comes next would take the place of the question.
+        (answer) => Effect.sync(() => answer === undefined && screen.write("\n"))
+      )
     }).pipe(Effect.ensuring(Effect.sync(() => screen.hold(false))))
 
 const nobodyThere = `writ: nobody can be asked here (there is no terminal), so the answer is no.

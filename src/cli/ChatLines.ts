@@ -16,7 +16,7 @@ import { goesOn, read } from "./ChatWords.ts"
 import { endWith, usage } from "./Ending.ts"
 import { block, jsonText } from "./Printable.ts"
 import * as Report from "./Report.ts"
-import { stopText } from "./RunView.ts"
+import { stopText } from "./RunWords.ts"
 import type { Screen } from "./Screen.ts"
 
 export interface FromLines extends Conversation {

@@ -3,16 +3,18 @@
  * line, and where long work stands. Reasoning is only counted. In lines that hold text of a model or a tool, ours comes
  * first: a terminal that lays out both directions then cannot put theirs before it.
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type { AgentEvent } from "../effects/AgentEvent.ts"
 import type { Outcome } from "../effects/Outcome.ts"
 import { shown } from "../effects/RunDirectory.ts"
 import { columnsOf, fitted } from "./Columns.ts"
 import { block, count, duration, inline, size } from "./Printable.ts"
 import { readableLine } from "./Readable.ts"
-import { answerText, argumentsText, restartText, stopText } from "./RunView.ts"
+import { answerText, argumentsText, restartText, stopText } from "./RunWords.ts"
 import type { Screen } from "./Screen.ts"
+import { ShownCalls } from "./ShownCalls.ts"
 import { WordWrap, wrapped } from "./WordWrap.ts"
+import { WorkLine } from "./WorkLine.ts"
 
 export interface ChatViewOptions {
   /** Answers only. */
@@ -34,18 +36,16 @@ export class ChatView {
   readonly #screen: Screen
   readonly #quiet: boolean
   readonly #wrap: WordWrap
+  readonly #work: WorkLine
+  readonly #calls = new ShownCalls()
   /** Text of an answer is on the screen, and its line is open. */
   #inText = false
   /** This turn has shown text. */
   #said = false
-  #work: { readonly kind: string; readonly text: string; readonly since: number } | undefined
   /** What the last turn showed does not count. */
   #takenBack = false
   /** The model is in its reasoning. */
   #reasoning = false
-  readonly #running = new Map<string, string>()
-  readonly #shown = new Set<string>()
-  #lastCall: string | undefined
   /** Somebody has stopped this message. */
   #stopping = false
 
@@ -53,31 +53,22 @@ export class ChatView {
     this.#screen = screen
     this.#quiet = quiet
     this.#wrap = new WordWrap({ write: screen.write, columns: () => screen.columns, directions })
+    this.#work = new WorkLine(screen, { inText: () => this.#inText, quiet })
   }
 
   /** @param share of the weights that is there, from 0 to 1 */
   readonly loading = (share: number): void =>
-    this.#doing("loading", share < 1 ? `loading the model, ${Math.floor(share * 100)} %` : "making the context")
+    this.#work.doing("loading", share < 1 ? `loading the model, ${Math.floor(share * 100)} %` : "making the context")
 
-  readonly starting = (): void => this.#doing("loading", "starting the engine")
+  readonly starting = (): void => this.#work.doing("loading", "starting the engine")
 
-  readonly loaded = (): void => this.#rest()
+  readonly loaded = (): void => this.#work.rest()
 
   /** Shows again where things stand, with the time that has passed. Somebody calls it now and then. */
-  readonly tick = (): void => {
-    if (this.#work === undefined || this.#inText || this.#quiet) return
-    const { since, text } = this.#work
-    const seconds = Math.floor((this.#screen.now() - since) / 1000)
-    this.#screen.progress(seconds < 1 ? `${text} …` : `${text} … ${duration(1000 * seconds)}`)
-  }
+  readonly tick = (): void => this.#work.tick()
 
   /** Returns once the call is on the screen, or will not be: a question about it comes after it. */
-  readonly caughtUp = (callId: string, patience = 200): Effect.Effect<void> =>
-    Effect.suspend(() =>
-      this.#shown.has(callId) || patience === 0
-        ? Effect.void
-        : Effect.andThen(Effect.yieldNow, this.caughtUp(callId, patience - 1))
-    )
+  readonly caughtUp = (callId: string): Effect.Effect<void> => this.#calls.caughtUp(callId)
 
   /** Somebody stops this message, and that was said below what is there of its answer: nothing more of it is shown. */
   readonly stopping = (): void => {
@@ -93,7 +84,7 @@ export class ChatView {
         if (event.state === "Generating") this.#startTurn()
         break
       case "Prefill":
-        this.#doing("reading", `reading, ${event.done} of ${count(event.total, "token")}`)
+        this.#work.doing("reading", `reading, ${event.done} of ${count(event.total, "token")}`)
         break
       case "Reasoning":
         this.#reasoning = true
@@ -110,11 +101,10 @@ export class ChatView {
         this.#said = false
         break
       case "ApprovalRequested":
-        this.#doing("asking", `${inline(event.tool)} waits for an approval`)
+        this.#work.doing("asking", `${inline(event.tool)} waits for an approval`)
         break
       case "CallStarted":
-        this.#running.set(event.callId, inline(event.tool))
-        this.#rest()
+        this.#work.started(event.callId, inline(event.tool))
         break
       default:
         this.#call(event)
@@ -125,16 +115,15 @@ export class ChatView {
   readonly ended = (outcome: Outcome): void => {
     const { paint } = this.#screen
     const { millis, stop, usage } = outcome
-    this.#running.clear()
-    // The next message is another run, whose calls have the same names.
-    this.#shown.clear()
+    this.#work.over()
+    this.#calls.forget()
     this.#takenBack = false
     const late = this.#stopping && stop._tag === "Completed"
     this.#stopping = false
     if (late) this.#remark("(too late: the answer was whole, and stands; /undo takes it back)")
     else if (stop._tag === "Completed" && !this.#said) this.#text(stop.text)
     this.#endText()
-    this.#rest()
+    this.#work.rest()
     if (stop._tag === "NeedsInput") {
       this.#text(stop.question)
       this.#endText()
@@ -151,22 +140,6 @@ export class ChatView {
     }
   }
 
-  #doing(kind: string, text: string): void {
-    const since = this.#work?.kind === kind ? this.#work.since : this.#screen.now()
-    this.#work = { kind, text, since }
-    this.tick()
-  }
-
-  #rest(): void {
-    const tools = [...this.#running.values()]
-    if (tools.length > 0) {
-      this.#doing("tools", `${tools.join(", ")} ${tools.length === 1 ? "is" : "are"} running`)
-      return
-    }
-    this.#work = undefined
-    if (!this.#inText) this.#screen.progress("")
-  }
-
   #startTurn(): void {
     // Where no turn follows, the end says enough.
     if (this.#takenBack) this.#note(this.#screen.paint.dim("(taken back; once more)"))
@@ -174,12 +147,12 @@ export class ChatView {
     this.#endText()
     this.#said = false
     this.#reasoning = false
-    this.#doing("writing", "thinking")
+    this.#work.doing("writing", "thinking")
   }
 
   #written({ ended, tokens }: Extract<AgentEvent, { readonly _tag: "Generated" }>): void {
-    if (ended) this.#rest()
-    else this.#doing("writing", `${this.#reasoning ? "thinking" : "writing"}, ${count(tokens, "token")}`)
+    if (ended) this.#work.rest()
+    else this.#work.doing("writing", `${this.#reasoning ? "thinking" : "writing"}, ${count(tokens, "token")}`)
   }
 
   #text(text: string): void {
@@ -227,11 +200,10 @@ export class ChatView {
         break
       case "CallProposed":
         one(paint.cyan("→"), inline(event.tool), argumentsText(event.arguments), paint.bold)
-        this.#lastCall = event.callId
-        this.#shown.add(event.callId)
+        this.#calls.add(event.callId)
         break
       case "CallFinished":
-        this.#running.delete(event.callId)
+        this.#work.finished(event.callId)
         one(
           event.answer.ok ? paint.green("←") : paint.red("✗"),
           `${this.#of(event)}${duration(event.millis)}:`,
@@ -255,13 +227,11 @@ export class ChatView {
         break
       }
     }
-    this.#rest()
+    this.#work.rest()
   }
 
   /** Names the tool of an answer unless its call is right above. */
   #of({ callId, tool }: { readonly callId: string; readonly tool: string }): string {
-    const near = this.#lastCall === callId
-    this.#lastCall = undefined
-    return near ? "" : `${inline(tool)} `
+    return this.#calls.isAbove(callId) ? "" : `${inline(tool)} `
   }
 }

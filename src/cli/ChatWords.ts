@@ -8,7 +8,7 @@ import { fitted } from "./Columns.ts"
 import { quoted } from "./Continuing.ts"
 import { count, duration, inline } from "./Printable.ts"
 import { readableLine } from "./Readable.ts"
-import { argumentsText, stopText } from "./RunView.ts"
+import { argumentsText, stopText } from "./RunWords.ts"
 import type { Screen } from "./Screen.ts"
 import { wrapped } from "./WordWrap.ts"
 

@@ -41,11 +41,7 @@ export const chooseCodec = Effect.fnUntraced(function* ({
       ? { codec: found.success, reason: "named by --family", ...about }
       : yield* usage(`--family: ${found.failure.reason}`)
   }
-  const chosen = Families.choose({
-    name: info!.name,
-    ...(info!.template === undefined ? {} : { template: info!.template }),
-    ...(info!.architecture === undefined ? {} : { architecture: info!.architecture })
-  })
+  const chosen = Families.choose(info!)
   return Result.isSuccess(chosen)
     ? { ...chosen.success, ...about }
     : yield* usage(`--model: ${chosen.failure.reason.replace("--codec", "--family")}`)

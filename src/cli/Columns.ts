@@ -18,7 +18,7 @@ const none = /^[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff\ud7b0-\ud7fb]/u
 const pictureSelector = "\ufe0f"
 
 /** Columns of one character: 0, 1 or 2. */
-export const columnsOfCharacter = (character: string): number => {
+const columnsOfCharacter = (character: string): number => {
   if (character <= "~") return 1
   if (character === pictureSelector || wide.test(character)) return character === pictureSelector ? 1 : 2
   return none.test(character) && !numberSign.test(character) ? 0 : 1

@@ -20,7 +20,7 @@ import type { Stop } from "../effects/State.ts"
 import * as Families from "../engine/codecs/Families.ts"
 import { Model } from "../engine/Model.ts"
 import type { Registry } from "../tools/Registry.ts"
-import { stopText } from "./RunView.ts"
+import { stopText } from "./RunWords.ts"
 
 /** One conversation, ready to be filled. */
 export interface FileJob {

@@ -12,7 +12,7 @@ export interface Read {
 }
 
 /** Never rounded to all or nothing. */
-export const percent = (rate: number): string => {
+const percent = (rate: number): string => {
   const words = (rate * 100).toFixed(1)
   if (words === "0.0" && rate > 0) return "<0.1 %"
   return words === "100.0" && rate < 1 ? ">99.9 %" : `${words} %`

@@ -44,11 +44,7 @@ const codecOf = (wanted: string | undefined, info: GgufFile.GgufInfo): Effect.Ef
     const found = Families.byId(wanted)
     return Result.isSuccess(found) ? Effect.succeed(found.success.id) : usage(found.failure.reason)
   }
-  const chosen = Families.choose({
-    name: info.name,
-    ...(info.template === undefined ? {} : { template: info.template }),
-    ...(info.architecture === undefined ? {} : { architecture: info.architecture })
-  })
+  const chosen = Families.choose(info)
   return Result.isSuccess(chosen)
     ? Effect.succeed(chosen.success.codec.id)
     : usage(`${basename(info.path)}: ${chosen.failure.reason}`)

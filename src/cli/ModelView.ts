@@ -40,11 +40,7 @@ export interface ModelRow {
 }
 
 const familyOf = (info: GgufFile.GgufInfo): string | null => {
-  const chosen = Families.choose({
-    name: info.name,
-    ...(info.template === undefined ? {} : { template: info.template }),
-    ...(info.architecture === undefined ? {} : { architecture: info.architecture })
-  })
+  const chosen = Families.choose(info)
   return Result.isSuccess(chosen) ? chosen.success.codec.id : null
 }
 

@@ -3,17 +3,17 @@
  * and what it took. Only says what events say; the record is the trace.
  */
 
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type { AgentEvent } from "../effects/AgentEvent.ts"
 import type { Outcome } from "../effects/Outcome.ts"
 import { shown } from "../effects/RunDirectory.ts"
-import type { Stop } from "../effects/State.ts"
-import type { JsonObject } from "../tools/JsonText.ts"
-import type { Answer } from "../tools/ToolCall.ts"
 import { type Continuing, quoted } from "./Continuing.ts"
 import { block, count, cut, duration, inline, size } from "./Printable.ts"
+import { answerText, argumentsText, restartText, stopText } from "./RunWords.ts"
 import type { Screen } from "./Screen.ts"
+import { ShownCalls } from "./ShownCalls.ts"
 import { WordWrap, wrapped } from "./WordWrap.ts"
+import { WorkLine } from "./WorkLine.ts"
 
 export interface RunHeader {
   readonly model: string
@@ -26,54 +26,12 @@ export interface RunHeader {
   readonly resumed: string | undefined
 }
 
-export const argumentsText = (args: JsonObject): string =>
-  Object.entries(args)
-    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
-    .join("  ")
-
-/** A result in one line; a failure as its kind and its reasons. */
-export const answerText = (answer: Answer): string => {
-  if (answer.ok) return typeof answer.result === "string" ? answer.result : JSON.stringify(answer.result)
-  const reasons = answer.errors.map(({ path, reason }) => (path === "" ? reason : `${path}: ${reason}`))
-  return `${answer.kind.replaceAll("_", " ")}: ${reasons.join("; ")}`
-}
-
-/** What became of an engine that died, in a few words. */
-export const restartText = ({ cause, restarts }: Extract<AgentEvent, { readonly _tag: "EngineRestarted" }>): string => {
-  const died = { crashed: "crashed", stalled: "did not move any more", out_of_memory: "ran out of memory" }[cause]
-  return `the engine ${died} and was opened again, ${count(restarts, "restart")} so far; the run goes on where it was`
-}
-
 /** A turn that takes longer says how fast it was. */
 const longMillis = 2_000
 
 /** `45.2 tokens/s`; nothing where nobody measured. */
 const rateOf = (tokens: number, millis: number): string =>
   millis > 0 && tokens > 0 ? `${((1000 * tokens) / millis).toFixed(1)} tokens/s` : ""
-
-/** How a run stopped, in a sentence. */
-export const stopText = (stop: Stop): string => {
-  switch (stop._tag) {
-    case "Completed":
-      return "done"
-    case "NeedsInput":
-      return "the model asks a question"
-    case "AwaitingApproval":
-      return `stopped before ${stop.callId} (it needs an approval)`
-    case "Limit":
-      return `stopped at the limit of ${stop.kind.replaceAll("_", " ")}`
-    case "ContextExhausted":
-      return `the context is full: ${stop.detail.replace(/larger context\.$/, "larger context (--context TOKENS).")}`
-    case "LoopDetected":
-      return `stopped in a loop: ${stop.detail}`
-    case "Escalated":
-      return `stopped: ${stop.detail}`
-    case "Cancelled":
-      return `cancelled (${stop.at})`
-    case "Failed":
-      return `failed (${stop.class}): ${stop.message}`
-  }
-}
 
 /** Events that are one line each. */
 type Noted = Extract<
@@ -93,27 +51,23 @@ export class RunView {
   readonly #screen: Screen
   /** Wraps at words what a person reads. Other programs get the text as it is. */
   readonly #wrap: WordWrap
+  readonly #work: WorkLine
+  readonly #calls = new ShownCalls()
   /** A turn's text is open: the cursor is inside a line of it. */
   #inText: "Text" | "Reasoning" | undefined
   /** A line of wrapped text has its margin. */
   #begun = false
   #loadMillis = 0
-  /** What is going on, for how long, and in which words. */
-  #work: { readonly kind: string; readonly text: string; readonly since: number } | undefined
-  /** Tools that run, by call. */
-  readonly #running = new Map<string, string>()
   /** Tokens of all turns so far, and what they took. */
   readonly #generated = { tokens: 0, millis: 0 }
   /** Turns that are shown so far. */
   #turn = 0
-  /** Calls whose tool and arguments were the last thing printed. */
-  #lastCall: string | undefined
-  readonly #shown = new Set<string>()
 
   constructor(screen: Screen) {
     this.#screen = screen
     const columns = () => screen.columns - margin.length
     this.#wrap = new WordWrap({ write: this.#put, columns, directions: screen.directions })
+    this.#work = new WorkLine(screen, { inText: () => this.#inText !== undefined })
   }
 
   readonly header = (header: RunHeader): void => {
@@ -129,42 +83,24 @@ export class RunView {
 
   /** @param share of the weights that is there, from 0 to 1. The library comes first and says nothing: `starting`. */
   readonly loading = (share: number): void =>
-    this.#doing(
+    this.#work.doing(
       "loading",
       share < 1 ? `loading the model, ${Math.floor(share * 100)} %` : "the model is loaded, its context is being made"
     )
 
-  readonly starting = (): void => this.#doing("loading", "starting the engine")
+  readonly starting = (): void => this.#work.doing("loading", "starting the engine")
 
   /** @param millis until the model, its thread and the tool threads were there */
   readonly loaded = (millis: number): void => {
     this.#loadMillis = millis
-    this.#rest()
+    this.#work.rest()
   }
 
   /** Shows again where things stand, with the time that has passed. Somebody calls it now and then. */
-  readonly tick = (): void => {
-    if (this.#work === undefined || this.#inText !== undefined) return
-    const { since, text } = this.#work
-    const seconds = Math.floor((this.#screen.now() - since) / 1000)
-    this.#screen.progress(seconds < 1 ? `${text} …` : `${text} … ${duration(1000 * seconds)}`)
-  }
+  readonly tick = (): void => this.#work.tick()
 
-  #doing(kind: string, text: string): void {
-    const since = this.#work?.kind === kind ? this.#work.since : this.#screen.now()
-    this.#work = { kind, text, since }
-    this.tick()
-  }
-
-  /** Something was said, or is over: what is left is the tools that still run. */
-  #rest(): void {
-    const tools = [...this.#running.values()]
-    if (tools.length > 0) this.#doing("tools", `${tools.join(", ")} ${tools.length === 1 ? "is" : "are"} running`)
-    else {
-      this.#work = undefined
-      if (this.#inText === undefined) this.#screen.progress("")
-    }
-  }
+  /** Returns once the call is on the screen, or will not be: a question about it comes after it. */
+  readonly caughtUp = (callId: string): Effect.Effect<void> => this.#calls.caughtUp(callId)
 
   readonly event = (event: AgentEvent): void => {
     switch (event._tag) {
@@ -178,16 +114,16 @@ export class RunView {
         if (event.state === "Generating") this.#startTurn(event.turn)
         break
       case "Prefill":
-        this.#doing("reading", `reading, ${event.done} of ${count(event.total, "token")}`)
+        this.#work.doing("reading", `reading, ${event.done} of ${count(event.total, "token")}`)
         break
       case "Generated":
         this.#written(event)
         break
       case "ApprovalRequested":
-        this.#doing("asking", `${inline(event.tool)} waits for an approval`)
+        this.#work.doing("asking", `${inline(event.tool)} waits for an approval`)
         break
       case "ApprovalDecided":
-        this.#rest()
+        this.#work.rest()
         break
       case "Text":
       case "Reasoning":
@@ -203,32 +139,15 @@ export class RunView {
         this.#note(`(${restartText(event)})`)
         break
       case "CallStarted":
-        this.#running.set(event.callId, inline(event.tool))
-        this.#rest()
+        this.#work.started(event.callId, inline(event.tool))
         break
       default:
-        if (event._tag === "CallFinished") this.#running.delete(event.callId)
+        if (event._tag === "CallFinished") this.#work.finished(event.callId)
         this.#note(this.#noteOf(event))
-        this.#rest()
-        if (event._tag === "CallProposed") this.#proposed(event.callId)
+        this.#work.rest()
+        if (event._tag === "CallProposed") this.#calls.add(event.callId)
     }
   }
-
-  #proposed(callId: string): void {
-    this.#lastCall = callId
-    this.#shown.add(callId)
-  }
-
-  /**
-   * Returns once the call is on the screen, so that a question about it comes after it. Events run behind the run, and some
-   * calls have none (a resumed run does not propose its open ones anew): it gives way often enough, and no longer.
-   */
-  readonly caughtUp = (callId: string, patience = 200): Effect.Effect<void> =>
-    Effect.suspend(() =>
-      this.#shown.has(callId) || patience === 0
-        ? Effect.void
-        : Effect.andThen(Effect.yieldNow, this.caughtUp(callId, patience - 1))
-    )
 
   #noteOf(event: Noted): string {
     const { columns, paint } = this.#screen
@@ -265,9 +184,7 @@ export class RunView {
 
   /** Names the tool of a result unless its call is right above. */
   #of(callId: string, tool: string): string {
-    const near = this.#lastCall === callId
-    this.#lastCall = undefined
-    return near ? "" : `${inline(tool)}: `
+    return this.#calls.isAbove(callId) ? "" : `${inline(tool)}: `
   }
 
   #startTurn(turn: number): void {
@@ -275,7 +192,7 @@ export class RunView {
     this.#endText()
     this.#turn = turn + 1
     line(`\n${paint.bold(`turn ${this.#turn}`)}`)
-    this.#doing("writing", "the model is thinking")
+    this.#work.doing("writing", "the model is thinking")
   }
 
   /** Text on the screen shows by itself that it comes; a call is not shown before it is whole, and a long turn says its rate. */
@@ -283,13 +200,13 @@ export class RunView {
     const rate = rateOf(tokens, millis)
     const said = `${count(tokens, "token")}${rate === "" ? "" : ` at ${rate}`}`
     if (!ended) {
-      this.#doing("writing", `writing, ${said}`)
+      this.#work.doing("writing", `writing, ${said}`)
       return
     }
     this.#generated.tokens += tokens
     this.#generated.millis += millis
     if (millis >= longMillis) this.#note(this.#screen.paint.dim(`(${said})`))
-    this.#rest()
+    this.#work.rest()
   }
 
   /** What the caller has said needs no line. */
@@ -361,8 +278,8 @@ export class RunView {
   ): void => {
     const { line, paint } = this.#screen
     const { artifacts, millis, stop, toolCalls, tracePath, turns, usage } = outcome
-    this.#running.clear()
-    this.#rest()
+    this.#work.over()
+    this.#work.rest()
     this.#endText()
     line()
     for (const text of before) line(text)

@@ -1,9 +1,9 @@
 /** The conversation of a run as `transcript.yaml`, written whole or not at all. Loaded only when one is written. */
 
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs"
 import * as Effect from "effect/Effect"
 import { stringify } from "yaml"
 import type { Redactor } from "../actors/Redaction.ts"
+import { writeWhole } from "../actors/WholeFile.ts"
 import type { Outcome } from "../effects/Outcome.ts"
 import type { Entry, Recorded } from "../effects/Transcript.ts"
 import type { Json } from "../tools/JsonText.ts"
@@ -50,24 +50,6 @@ const redacted = (messages: ReadonlyArray<object>, redactor: Redactor | undefine
   return { messages: all.map(({ value }) => value), count: all.reduce((sum, { count }) => sum + count, 0) }
 }
 
-const writeWhole = (path: string, text: string): void => {
-  const temporary = `${path}.tmp`
-  try {
-    const fd = openSync(temporary, "w")
-    try {
-      const bytes = Buffer.from(text)
-      for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
-      fsyncSync(fd)
-    } finally {
-      closeSync(fd)
-    }
-    renameSync(temporary, path)
-  } catch (error) {
-    rmSync(temporary, { force: true })
-    throw error
-  }
-}
-
 /** Writes the transcript. Why it could not be written, or `undefined`. */
 export const save = (
   path: string,
@@ -83,7 +65,7 @@ export const save = (
       const { count, messages } = redacted(entries.map(entryDocument), redactor)
       // Whoever reads it knows that it is not what was said, and that nothing can go on from it.
       const note = count === 0 ? {} : { redacted: count }
-      writeWhole(path, stringify({ ...head, ...note, messages }, { lineWidth: 0 }))
+      writeWhole(path, [stringify({ ...head, ...note, messages }, { lineWidth: 0 })])
     },
     catch: (cause) => (cause instanceof Error ? cause.message : String(cause))
   }).pipe(

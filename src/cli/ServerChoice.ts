@@ -19,7 +19,7 @@ import { isKey, parseAddress } from "../engine/OpenAiAddress.ts"
 import { type UsageError, usage } from "./Ending.ts"
 
 /** Where a server's key is, unless another variable is named. */
-export const keyVariable = "WRIT_API_KEY"
+const keyVariable = "WRIT_API_KEY"
 
 export interface ChosenServer {
   readonly model: Model["Service"]
@@ -80,10 +80,7 @@ const codecOf = (identity: ModelIdentity, wanted: string | undefined): Effect.Ef
   const found = wanted === undefined ? undefined : Families.byId(wanted)
   if (found !== undefined)
     return Result.isSuccess(found) ? Effect.succeed(found.success.id) : usage(found.failure.reason)
-  const chosen = Families.choose({
-    name: identity.name,
-    ...(identity.template === undefined ? {} : { template: identity.template })
-  })
+  const chosen = Families.choose(identity)
   return Result.isSuccess(chosen)
     ? Effect.succeed(chosen.success.codec.id)
     : usage(`--engine-url: ${chosen.failure.reason} Or let the server write the prompts, with --engine-api chat.`)

@@ -2,6 +2,7 @@
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as ModelStore from "../actors/ModelStore.ts"
 import { tinyModel } from "../effects/Wiring.ts"
 import { type AgreementReport, agrees } from "../engine/codecs/Agreement.ts"
 import * as Families from "../engine/codecs/Families.ts"
@@ -26,11 +27,7 @@ interface Choice {
 }
 
 const choiceOf = (info: GgufFile.GgufInfo): Choice => {
-  const chosen = Families.choose({
-    name: info.name,
-    ...(info.template === undefined ? {} : { template: info.template }),
-    ...(info.architecture === undefined ? {} : { architecture: info.architecture })
-  })
+  const chosen = Families.choose(info)
   return Result.isSuccess(chosen)
     ? { codec: chosen.success.codec.id, reason: chosen.success.reason, candidates: [] }
     : { codec: null, reason: chosen.failure.reason, candidates: chosen.failure.candidates }
@@ -102,7 +99,8 @@ const infoOf = Effect.fnUntraced(function* (flags: ModelFlags) {
   const { file } = flags
   if (file === undefined) return yield* GgufFile.read(tinyModel)
   const directory = yield* directoryOf(flags)
-  if (isPath(file) && !isUri(file)) return yield* readModel(file, file)
+  if (isPath(file) && !isUri(file) && ModelStore.find(directory, file) === undefined)
+    return yield* readModel(file, file)
   const path = localPath(yield* named(file, directory), directory)
   return yield* path === undefined
     ? usage(`${file}: it is not here; take it in with writ models pull`)

@@ -1,11 +1,12 @@
 /** `writ models pull`: downloads a model, checks it and puts it on record. */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as ModelStore from "../actors/ModelStore.ts"
 import * as RunDirectory from "../effects/RunDirectory.ts"
 import { isUri, shownUri, uriProblem } from "../engine/RemoteFile.ts"
-import { inJson, usage } from "./Ending.ts"
+import { inJson, type UsageError, usage } from "./Ending.ts"
 import { pulled } from "./ModelChoice.ts"
-import { isName } from "./ModelNames.ts"
+import { isName, tinyName } from "./ModelNames.ts"
 import { directoryOf, type ModelsFlags, rowOf } from "./ModelView.ts"
 import { inline, jsonText, size } from "./Printable.ts"
 import * as Screen from "./Screen.ts"
@@ -32,10 +33,22 @@ const check = ({ name, sha256, uri }: PullFlags) => {
     : Effect.void
 }
 
+/** Does `--model` with this name mean something else than the model of the name? */
+const isTaken = (name: string, directory: string): boolean =>
+  name === tinyName || Object.hasOwn(ModelStore.aliases(directory), name)
+
+const checkFree = (name: string | undefined, directory: string): Effect.Effect<void, UsageError> =>
+  name !== undefined && isTaken(name.replace(/\.gguf$/i, ""), directory)
+    ? usage(
+        `--name: ${name} stands for another model already; choose another name, or writ models alias ${name} --remove`
+      )
+    : Effect.void
+
 export const pullModel = (flags: PullFlags) =>
   Effect.gen(function* () {
     yield* check(flags)
     const directory = yield* directoryOf(flags)
+    yield* checkFree(flags.name, directory)
     yield* Effect.ignore(RunDirectory.prepareHome)
     const screen = yield* Screen.make(flags.color)
     const { had, model, record } = yield* pulled(
@@ -71,9 +84,10 @@ export const pullModel = (flags: PullFlags) =>
     for (const { name, sha256 } of files) {
       screen.line(dim(`sha256    ${sha256}${files.length > 1 ? ` ${inline(name)}` : ""} (${checksums[checksum]})`))
     }
+    const use = isTaken(model.name, directory) ? `${model.name}.gguf` : model.name
     screen.line(
       codec === null
-        ? yellow(`no codec fits its template: writ models inspect ${model.name} says why`)
-        : dim(`codec     ${codec}; use it with --model ${model.name}`)
+        ? yellow(`no codec fits its template: writ models inspect ${use} says why`)
+        : dim(`codec     ${codec}; use it with --model ${use}`)
     )
   }).pipe(inJson(flags.json))

@@ -1,6 +1,7 @@
 /** `writ models remove`: removes models from their directory, after asking. Reaches nothing outside of it. */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import { pullerOf } from "../actors/ModelPull.ts"
 import * as ModelStore from "../actors/ModelStore.ts"
 import { nearest } from "../tools/Nearest.ts"
 import { askTerminal } from "./Approvers.ts"
@@ -45,6 +46,18 @@ const modelsFor = Effect.fnUntraced(function* (
   return [...found]
 })
 
+/** What is being downloaded is not taken from under the one who does it. */
+const checkIdle = (
+  models: ReadonlyArray<ModelStore.StoredModel>,
+  directory: string
+): Effect.Effect<void, UsageError> => {
+  for (const model of models.filter(({ unfinished }) => unfinished)) {
+    const owner = pullerOf(directory, model)
+    if (owner !== undefined) return usage(`${model.name} is being downloaded by process ${owner}: stop that first`)
+  }
+  return Effect.void
+}
+
 const said = ({ bytes, files, name, unfinished }: ModelStore.StoredModel): string =>
   `${inline(name)} (${size(bytes)}${files.length > 1 ? ` in ${files.length} files` : ""}${unfinished ? ", not complete" : ""})`
 
@@ -66,6 +79,7 @@ export const removeModels = (flags: RemoveFlags) =>
   Effect.gen(function* () {
     const directory = yield* directoryOf(flags)
     const models = yield* modelsFor(flags.names, directory)
+    yield* checkIdle(models, directory)
     const screen = yield* Screen.make(flags.color)
     if (!flags.yes) {
       if (flags.json) return yield* usage("with --json nobody is asked: say --yes")

@@ -6,10 +6,10 @@
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { noTimeLeft, runDetachable } from "../actors/Detachment.ts"
-import { ToolPool } from "../actors/ToolPool.ts"
+import type { ToolPool } from "../actors/ToolPool.ts"
 import type { Model } from "../engine/Model.ts"
 import * as Contract from "../tools/Contract.ts"
 import { execute as executeTool } from "../tools/Execution.ts"
@@ -22,6 +22,7 @@ import { CurrentCall } from "./CurrentCall.ts"
 import type { Gates } from "./Gates.ts"
 import * as Limits from "./Limits.ts"
 import type { Outcome } from "./Outcome.ts"
+import { takingCalls } from "./OwnCalls.ts"
 import { Approval } from "./Policy.ts"
 import { execute, type RunOptions, type RunServices } from "./Run.ts"
 import type { Watch } from "./RunContext.ts"
@@ -240,22 +241,13 @@ const declared = (options: AgentToolOptions) => {
 }
 
 const routed = (registry: Registry.Registry): Layer.Layer<ToolPool, never, ToolPool> =>
-  Layer.effect(
-    ToolPool,
-    Effect.gen(function* () {
-      const others = yield* ToolPool
-      const owner = yield* Effect.scope
-      return ToolPool.of({
-        run: (call, late) => {
-          const { arguments: args, deadlineMillis, detached, settings, tool } = call
-          if (registry.get(tool.name)?.hash !== tool.hash) return others.run(call, late)
-          if (deadlineMillis <= 0) return Effect.succeed(noTimeLeft)
-          const options = { contract: tool.contract, deadlineMillis, graceMillis: 0, owner, late, detached }
-          return runDetachable(executeTool(tool, args, { settings }), options)
-        }
-      })
-    })
-  )
+  takingCalls((owner) => (call, late) => {
+    const { arguments: args, deadlineMillis, detached, settings, tool } = call
+    if (registry.get(tool.name)?.hash !== tool.hash) return undefined
+    if (deadlineMillis <= 0) return Effect.succeed(noTimeLeft)
+    const options = { contract: tool.contract, deadlineMillis, graceMillis: 0, owner, late, detached }
+    return runDetachable(executeTool(tool, args, { settings }), options)
+  })
 
 /**
  * Makes a run a tool. The model, and whatever else the inner run needs, are those of the context it is made in, and of the

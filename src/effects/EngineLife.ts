@@ -38,7 +38,7 @@ export const noteRecoveries = (run: RunContext): boolean => {
   return found.length > 0
 }
 
-export const isRestart = (error: { readonly _tag: string; readonly reason?: unknown }): boolean =>
+const isRestart = (error: { readonly _tag: string; readonly reason?: unknown }): boolean =>
   error._tag === "EngineError" && error.reason === "restarted"
 
 /** The engine died, and nothing else is at fault. */

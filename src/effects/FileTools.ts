@@ -6,13 +6,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import { noTimeLeft, startDetachable } from "../actors/Detachment.ts"
-import { ToolPool } from "../actors/ToolPool.ts"
+import type { ToolPool } from "../actors/ToolPool.ts"
 import { ToolPoolQueue } from "../actors/ToolPoolQueue.ts"
 import type { RunCall } from "../actors/ToolPoolRunner.ts"
 import { execute } from "../tools/Execution.ts"
 import { type FileProblem, problemText } from "../tools/files/ToolFileForm.ts"
 import { load } from "../tools/files/ToolFiles.ts"
 import * as Registry from "../tools/Registry.ts"
+import { takingCalls } from "./OwnCalls.ts"
 
 export interface FileTools {
   readonly registry: Registry.Registry
@@ -28,40 +29,33 @@ export interface FileTools {
 const mostProcesses = 8
 
 const routed = (registry: Registry.Registry): Layer.Layer<ToolPool, never, ToolPool> =>
-  Layer.effect(
-    ToolPool,
-    Effect.gen(function* () {
-      const others = yield* ToolPool
-      const owner = yield* Effect.scope
-      const queue = new ToolPoolQueue(mostProcesses)
-      for (let place = 0; place < mostProcesses; place++) queue.add()
-      const own: RunCall = (call, late) =>
-        Effect.uninterruptibleMask((restore) =>
-          Effect.gen(function* () {
-            const { arguments: args, deadlineMillis, detached, ready, settings, tool } = call
-            const claim = { run: call.runId ?? "", tool: tool.name }
-            const returned = Effect.sync(() => queue.give(claim))
-            const waited = yield* queue.take(claim, restore)
-            const objection =
-              waited && ready !== undefined ? yield* Effect.onError(restore(ready), () => returned) : undefined
-            if (objection !== undefined) return yield* Effect.as(returned, objection)
-            // A process has its place until it has ended, whenever its caller went on.
-            const work = Effect.ensuring(execute(tool, args, { settings }), returned)
-            // No grace: at the deadline the process is asked to end, and ended two seconds later if it has not.
-            const options = { contract: tool.contract, deadlineMillis, graceMillis: 0, owner, late, detached }
-            return yield* startDetachable(work, options, restore)
-          })
-        )
-      return ToolPool.of({
-        run: (call, late) => {
-          // By hash: a tool of another origin that has the name is not one of these.
-          if (registry.get(call.tool.name)?.hash !== call.tool.hash) return others.run(call, late)
-          if (call.deadlineMillis <= 0) return Effect.succeed(noTimeLeft)
-          return own(call, late)
-        }
-      })
-    })
-  )
+  takingCalls((owner) => {
+    const queue = new ToolPoolQueue(mostProcesses)
+    for (let place = 0; place < mostProcesses; place++) queue.add()
+    const own: RunCall = (call, late) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.gen(function* () {
+          const { arguments: args, deadlineMillis, detached, ready, settings, tool } = call
+          const claim = { run: call.runId ?? "", tool: tool.name }
+          const returned = Effect.sync(() => queue.give(claim))
+          const waited = yield* queue.take(claim, restore)
+          const objection =
+            waited && ready !== undefined ? yield* Effect.onError(restore(ready), () => returned) : undefined
+          if (objection !== undefined) return yield* Effect.as(returned, objection)
+          // A process has its place until it has ended, whenever its caller went on.
+          const work = Effect.ensuring(execute(tool, args, { settings }), returned)
+          // No grace: at the deadline the process is asked to end, and ended two seconds later if it has not.
+          const options = { contract: tool.contract, deadlineMillis, graceMillis: 0, owner, late, detached }
+          return yield* startDetachable(work, options, restore)
+        })
+      )
+    return (call, late) => {
+      // By hash: a tool of another origin that has the name is not one of these.
+      if (registry.get(call.tool.name)?.hash !== call.tool.hash) return undefined
+      if (call.deadlineMillis <= 0) return Effect.succeed(noTimeLeft)
+      return own(call, late)
+    }
+  })
 
 export interface OpenOptions {
   /** Variables that all of them see, besides those that each one names. */

@@ -7,7 +7,7 @@ import { isWithinDepth } from "../tools/JsonText.ts"
 const newline = 0x0a
 
 /** Bytes one message may have. */
-export const maxMessageBytes = 16 * 1024 * 1024
+const maxMessageBytes = 16 * 1024 * 1024
 
 /** How deep one may be nested: the library calls itself for each level, and ends where the stack does. */
 const maxDepth = 1_000

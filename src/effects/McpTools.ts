@@ -7,13 +7,14 @@ import { runDetachable } from "../actors/Detachment.ts"
 import { connect, type McpConnection } from "../actors/McpConnection.ts"
 import type { McpError } from "../actors/McpError.ts"
 import type { McpLimits, McpServer } from "../actors/McpServer.ts"
-import { type AdmittedCall, defaultGraceMillis, ToolPool } from "../actors/ToolPool.ts"
+import { type AdmittedCall, defaultGraceMillis, type ToolPool } from "../actors/ToolPool.ts"
 import { execute, failed } from "../tools/Execution.ts"
 import type { ContractFile, FormProblem } from "../tools/mcp/McpContractFile.ts"
 import type { RefusedTool } from "../tools/mcp/McpDescriptor.ts"
 import { type McpTool, toolsOf } from "../tools/mcp/McpTool.ts"
 import * as Registry from "../tools/Registry.ts"
 import type { ToolOutcome } from "../tools/ToolCall.ts"
+import { takingCalls } from "./OwnCalls.ts"
 import { version } from "./Version.ts"
 
 /** One server that answers, with what it offers. */
@@ -53,23 +54,14 @@ const work = ({ arguments: args, settings, tool }: AdmittedCall, home: Home): Ef
   })
 
 const routed = (homes: ReadonlyMap<string, Home>): Layer.Layer<ToolPool, never, ToolPool> =>
-  Layer.effect(
-    ToolPool,
-    Effect.gen(function* () {
-      const others = yield* ToolPool
-      const owner = yield* Effect.scope
-      return ToolPool.of({
-        run: (call, late) => {
-          const home = homes.get(call.tool.name)
-          // By identity: a tool of another origin that has the name is not this server's.
-          if (home === undefined || home.tool.registered.hash !== call.tool.hash) return others.run(call, late)
-          const { deadlineMillis, detached, tool } = call
-          const bounds = { deadlineMillis, graceMillis: defaultGraceMillis }
-          return runDetachable(work(call, home), { contract: tool.contract, ...bounds, owner, late, detached })
-        }
-      })
-    })
-  )
+  takingCalls((owner) => (call, late) => {
+    const home = homes.get(call.tool.name)
+    // By identity: a tool of another origin that has the name is not this server's.
+    if (home === undefined || home.tool.registered.hash !== call.tool.hash) return undefined
+    const { deadlineMillis, detached, tool } = call
+    const bounds = { deadlineMillis, graceMillis: defaultGraceMillis }
+    return runDetachable(work(call, home), { contract: tool.contract, ...bounds, owner, late, detached })
+  })
 
 /** Connects to all servers, side by side, and registers their tools. The servers end with the scope. */
 export const open = Effect.fnUntraced(function* (

@@ -336,6 +336,12 @@ export const nowMillis = (clock: Clock.Clock): number => Number(clock.currentTim
 export const wallLeft = (run: RunContext): number =>
   run.settings.limits.wallMillis - run.spent.wallMillis - (nowMillis(run.clock) - run.startedAt)
 
+/** Counts a turn that has to be repaired: malformed, or refused as a whole. A reason to stop once there were too many in a row. */
+export const repairStop = (run: RunContext): Stop | undefined => {
+  run.budget.repairs++
+  return run.budget.repairs > run.settings.limits.repairs ? { _tag: "Limit", kind: "repairs" } : undefined
+}
+
 /** Three decimals are what a microsecond needs, and keep lines short. */
 export const round3 = (millis: number): number => Math.round(millis * 1000) / 1000
 

@@ -76,11 +76,7 @@ const resolve = (
       onSuccess: (codec) => Effect.succeed({ codec, reason })
     })
   }
-  const chosen = Families.choose({
-    ...(identity.template === undefined ? {} : { template: identity.template }),
-    ...(identity.architecture === undefined ? {} : { architecture: identity.architecture }),
-    name: identity.name
-  })
+  const chosen = Families.choose(identity)
   if (wanted === undefined) {
     return Result.isSuccess(chosen) ? Effect.succeed(chosen.success) : refuse(chosen.failure.reason)
   }

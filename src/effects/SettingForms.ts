@@ -139,7 +139,7 @@ export const pairs = (list: ReadonlyArray<Json>): Result.Result<Record<string, s
 }
 
 const units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-export const durationForm = "DURATION"
+const durationForm = "DURATION"
 
 /** Milliseconds from `500ms`, `90s`, `30m`, `2h`, `1d`; a plain number is seconds. */
 export const duration = (description: string, fallbackMillis: number, mostMillis: number): Field<number> => ({

@@ -47,7 +47,7 @@ export interface Sources {
 }
 
 /** Name of the settings file in the current directory. */
-export const fileName = "writ.config.json"
+const fileName = "writ.config.json"
 
 /** Where a setting was said, for messages: its flag, its variable, its key in the file. */
 export const placeOf = (origin: Origin, name: SettingName): string => {

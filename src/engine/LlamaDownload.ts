@@ -13,6 +13,7 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Stream from "effect/Stream"
 import type { ModelDownloader } from "node-llama-cpp"
 import { EngineError } from "./EngineError.ts"
+import { repair } from "./LlamaDownloadEngine.ts"
 import { importLibrary } from "./LlamaLibrary.ts"
 import { failed, type RemoteFile } from "./RemoteFile.ts"
 
@@ -52,6 +53,21 @@ const explain = (uri: string, cause: unknown): EngineError => {
     return failed(uri, "The disk is full. What has arrived is kept; make room and say the same again.", cause)
   if (code === "EACCES" || code === "EROFS" || code === "EPERM") {
     return failed(uri, `The directory for models cannot be written (${code}): choose another with --models-dir.`, cause)
+  }
+  const status = (cause as { readonly statusCode?: unknown } | null | undefined)?.statusCode
+  if (typeof status === "number") {
+    return failed(
+      uri,
+      `The server answers ${status} for a part of it. Say the same again: what has arrived is kept.`,
+      cause
+    )
+  }
+  if (cause instanceof Error && /^Expected \d+ bytes, but got /.test(cause.message)) {
+    return failed(
+      uri,
+      "The server sends something else than the part it was asked for: a page that asks for a name, perhaps. Say the same again later.",
+      cause
+    )
   }
   // The library repeats addresses, and a query may hold a key.
   const said = (cause instanceof Error ? cause.message : String(cause)).replace(/(https?:\/\/[^\s?]*)\?\S*/gi, "$1")
@@ -141,7 +157,11 @@ const inPieces = (
   }).pipe(Effect.scoped)
 
 const piecesOf = (uri: string, downloader: ModelDownloader): Effect.Effect<void, EngineError> =>
-  Effect.tryPromise({ try: () => downloader.download(), catch: (cause) => explain(uri, cause) })
+  Effect.callback<void, EngineError>((resume) => {
+    const fail = (cause: unknown) => resume(Effect.fail(explain(uri, cause)))
+    repair(downloader, fail)
+    downloader.download().then(() => resume(Effect.void), fail)
+  })
 
 /** In one go: the server has to send all of it without a break. */
 const inOneGo = (

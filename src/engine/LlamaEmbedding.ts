@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { CustomBatchingPrioritizationStrategy, LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp"
-import { EngineError } from "./EngineError.ts"
+import { badRequest, EngineError } from "./EngineError.ts"
 import type { GgufInfo } from "./GgufFile.ts"
 import { type Control, Stopped } from "./LlamaControl.ts"
 import {
@@ -164,7 +164,7 @@ class Evaluator {
     try {
       const tokens = this.#loaded.model.tokenize(text)
       if (tokens.length === 0) {
-        throw new EngineError({ reason: "bad_request", message: `Text${which} has no token, so it has no vector.` })
+        throw badRequest(`Text${which} has no token, so it has no vector.`)
       }
       const length = context.calculateInputLength(tokens)
       if (length <= this.#contextTokens) return tokens

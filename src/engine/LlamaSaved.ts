@@ -42,7 +42,7 @@ const unusable = (path: string, why: string, cause?: unknown) =>
   })
 
 /** Removes a saved session, or what there is of one. */
-export const remove = (path: string): void => {
+const remove = (path: string): void => {
   for (const file of [path, besideOf(path)]) Fs.rmSync(file, { force: true })
 }
 

@@ -4,7 +4,7 @@
  * let two calls overlap. Knows tokens, not segments, turns or boundaries.
  */
 import type { LlamaContextSequence, LlamaModel, Token } from "node-llama-cpp"
-import { EngineError } from "./EngineError.ts"
+import { badRequest, EngineError } from "./EngineError.ts"
 import type { EndReason, Priority, TurnRequest } from "./Generation.ts"
 import { NativeCalls } from "./LlamaCalls.ts"
 import type { CallConstraint } from "./LlamaConstraint.ts"
@@ -86,7 +86,7 @@ export class LlamaSequence {
   readonly #options: SequenceOptions
   readonly #calls: NativeCalls
   #sequence: LlamaContextSequence
-  #log: Array<number> = []
+  readonly #log: Array<number> = []
   /** Where native calls began, ascending: what is evaluated again is evaluated in the same pieces, so it comes out the same. */
   readonly #starts: Array<number> = []
   /** So many tokens were loaded of which the cache cannot be cut. */
@@ -373,7 +373,7 @@ export class LlamaSequence {
   #look(cancel: Cancel): void {
     if (this.#options.control.stopped()) throw new Stopped()
     // Whoever was interrupted hears nothing of it: told is whoever had its session closed under it.
-    if (cancel.cancelled) throw new EngineError({ reason: "bad_request", message: "The session is closed." })
+    if (cancel.cancelled) throw badRequest("The session is closed.")
   }
 
   #check(): void {

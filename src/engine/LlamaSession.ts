@@ -14,7 +14,7 @@ import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
-import { EngineError } from "./EngineError.ts"
+import { badRequest, type EngineError } from "./EngineError.ts"
 import type { GenerationEvent, TurnRequest } from "./Generation.ts"
 import { toEngineError } from "./LlamaFailure.ts"
 import type { Prefixes } from "./LlamaPrefixes.ts"
@@ -54,8 +54,6 @@ export interface SessionParts extends TurnParts {
   /** May throw; `first`: the log is empty. */
   readonly tokenize: (segments: ReadonlyArray<Segment>, first: boolean) => ReadonlyArray<number>
 }
-
-const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })
 
 export const make = (parts: SessionParts): LlamaSession => new Session(parts)
 

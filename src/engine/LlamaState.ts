@@ -6,6 +6,7 @@ import { createHash } from "node:crypto"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import { isAlive } from "../tools/Alive.ts"
 
 /** A state in a file, and how it is known again. */
 export interface StateFile {
@@ -36,15 +37,6 @@ export const isSound = async ({ bytes, path, sha256 }: StateFile): Promise<boole
     return now.bytes === bytes && now.sha256 === sha256
   } catch {
     return false
-  }
-}
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (cause) {
-    return (cause as NodeJS.ErrnoException).code === "EPERM"
   }
 }
 

@@ -5,7 +5,7 @@
 import * as Path from "node:path"
 import * as Effect from "effect/Effect"
 import type { LlamaContextOptions } from "node-llama-cpp"
-import { EngineError } from "./EngineError.ts"
+import { badRequest, EngineError } from "./EngineError.ts"
 import * as GgufFile from "./GgufFile.ts"
 import type { Library } from "./LlamaLibrary.ts"
 
@@ -40,10 +40,9 @@ export const check = Effect.fnUntraced(function* ({
   lora = []
 }: Tuning): Effect.fn.Return<void, EngineError> {
   if (cacheType !== "f16" && flashAttention === false) {
-    return yield* new EngineError({
-      reason: "bad_request",
-      message: `A cache in ${cacheType} needs flash attention, which is off. Switch it on, or keep the cache in f16.`
-    })
+    return yield* badRequest(
+      `A cache in ${cacheType} needs flash attention, which is off. Switch it on, or keep the cache in f16.`
+    )
   }
   for (const { path } of lora) yield* GgufFile.read(path)
 })

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { EngineError, type EngineReason } from "./EngineError.ts"
+import { badRequest, EngineError, type EngineReason } from "./EngineError.ts"
 import type { EndReason, GenerationEvent, TurnRequest } from "./Generation.ts"
 import { Model, type ModelIdentity, type ModelSession, type Recovery } from "./Model.ts"
 import type { Segment, Span } from "./Prompt.ts"
@@ -225,8 +225,6 @@ const sceneOf = (
 
 const overText = ({ playedBefore = 0, turns }: Script): string =>
   `the script has no more turns: this is call ${playedBefore + turns.length}, counting from 0`
-
-const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })
 
 const idOf = (piece: string): number => piece.charCodeAt(0)
 

@@ -16,7 +16,7 @@ const SpanSchema = Schema.Struct({ start: Count, end: Count })
 const session = { session: Count }
 
 /** `LlamaOptions`. */
-export const Options = Schema.Struct({
+const Options = Schema.Struct({
   modelPath: Schema.String,
   contextTokens: Schema.optionalKey(Count),
   sequences: Schema.optionalKey(Count),

@@ -12,7 +12,7 @@ import * as Queue from "effect/Queue"
 import * as RpcServer from "effect/rpc/RpcServer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { EngineError } from "./EngineError.ts"
+import { badRequest, type EngineError } from "./EngineError.ts"
 import { makeBuffer, makeControl, waitIdle } from "./LlamaControl.ts"
 import type { EmbeddingOptions, LlamaEmbedder } from "./LlamaEmbedding.ts"
 import { accuse } from "./LlamaFaults.ts"
@@ -25,7 +25,6 @@ import { type CommitEvent, type Grown, type OpenEvent, Wire } from "./Wire.ts"
 const buffer = (workerData as { readonly control?: SharedArrayBuffer } | null)?.control ?? makeBuffer()
 const control = makeControl(buffer)
 
-const badRequest = (message: string) => new EngineError({ reason: "bad_request", message })
 const bad = (message: string) => Effect.fail(badRequest(message))
 
 /** The requests that open the one model of this thread, for turns or for vectors, and what answers for it. */

@@ -11,7 +11,7 @@ export interface AboutTool {
   readonly varies?: true
 }
 
-export const About = Context.Reference<AboutTool | undefined>("effect-writ/tools/About", {
+const About = Context.Reference<AboutTool | undefined>("effect-writ/tools/About", {
   defaultValue: () => undefined
 })
 

@@ -24,7 +24,7 @@ export const defaultMaxResultBytes = 8 * 1024 * 1024
 export const maxArtifactBytes = 64 * 1024 * 1024
 
 /** Most artifacts one call may hand over. */
-export const maxArtifacts = 1024
+const maxArtifacts = 1024
 
 /** Most characters of a tool's own words about what went wrong; the rest is cut off. */
 const maxReason = 4_000

@@ -6,7 +6,7 @@ import { inspect } from "node:util"
 import type { ProducedArtifact } from "./ToolCall.ts"
 
 /** Most bytes that are kept. */
-export const maxRawBytes = 64 * 1024
+const maxRawBytes = 64 * 1024
 
 const options = {
   depth: 8,

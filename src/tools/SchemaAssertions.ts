@@ -10,7 +10,7 @@ export interface Failed {
 type Assertion = (value: Json, limit: Json) => ReadonlyArray<Failed>
 
 /** JSON's equality: numbers by value, objects whatever their order. */
-export const same = (left: Json, right: Json): boolean => left === right || canonical(left) === canonical(right)
+const same = (left: Json, right: Json): boolean => left === right || canonical(left) === canonical(right)
 
 const holds =
   (test: (value: Json, limit: Json) => boolean): Assertion =>

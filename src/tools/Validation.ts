@@ -35,11 +35,11 @@ export const isSealed = (value: unknown): value is ValidatedArguments => value i
 
 export type PathSegment = string | number
 
-export const pointerOf = (path: ReadonlyArray<PathSegment>): string =>
+const pointerOf = (path: ReadonlyArray<PathSegment>): string =>
   path.map((segment) => `/${String(segment).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")
 
 /** `rows[0].id`; keys that are not plain words are quoted: `headers["x-id"]`. */
-export const dottedOf = (path: ReadonlyArray<PathSegment>): string =>
+const dottedOf = (path: ReadonlyArray<PathSegment>): string =>
   path.reduce<string>((text, segment) => {
     if (typeof segment === "number") return `${text}[${segment}]`
     if (!/^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(segment)) return `${text}[${JSON.stringify(excerpt(segment))}]`
@@ -85,7 +85,7 @@ const comparePointers = (a: string, b: string): number => {
 const excerptLength = 40
 
 /** At most 40 characters of a text, never half a surrogate pair. */
-export const excerpt = (text: string): string =>
+const excerpt = (text: string): string =>
   text.length <= excerptLength
     ? text
     : `${text

@@ -28,7 +28,7 @@ export interface WorkerReply {
 }
 
 /** Most bytes one call may print; the rest is dropped. */
-export const maxPrintedBytes = 64 * 1024
+const maxPrintedBytes = 64 * 1024
 
 /** One call under way. */
 interface Ongoing {

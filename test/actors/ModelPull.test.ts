@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import Fs, { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -123,8 +124,9 @@ describe("a download", () => {
   it.live("that a server lets hang fails in time and keeps what there is", () =>
     Effect.gen(function* () {
       const [dir, server] = yield* places
-      yield* brokenOff(dir, server)
-      server.files.set("/m.gguf", { body: large, fault: { request: 1, after: 0, how: "hold", always: true } })
+      yield* brokenOff(dir, server, '"one"')
+      const fault = { request: 1, after: 0, how: "hold", always: true } as const
+      server.files.set("/m.gguf", { body: large, etag: '"one"', fault })
       const error = yield* failing(dir, `${server.url}/m.gguf`, { stallSeconds: 1 })
       assert.strictEqual(error.reason, "missing_file")
       assert.match(error.message, /Nothing more arrives after \d+.* bytes.*what has arrived is kept/)
@@ -132,15 +134,37 @@ describe("a download", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is not gone on with where the server has another file by now: nothing is mixed", () =>
+  /** Another file of the same length, in every piece. */
+  const changed = Buffer.from(large)
+  for (let at = piece - 100; at < large.length; at += piece) changed.write("another", at)
+  changed.write("another", large.length - 100)
+
+  for (const [what, before, after] of [
+    ["has another file by now", '"one"', '"two"'],
+    ["may have another file by now and does not say", undefined, undefined]
+  ] as const) {
+    it.live(`is not gone on with where the server ${what}: nothing is mixed`, () =>
+      Effect.gen(function* () {
+        const [dir, server] = yield* places
+        yield* brokenOff(dir, server, before)
+        server.files.set("/m.gguf", { body: changed, ...(after === undefined ? {} : { etag: after }) })
+        const { model } = yield* taking(dir, `${server.url}/m.gguf`)
+        assert.isTrue(readFileSync(model.path).equals(changed))
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.live("is not kept if the server's file changed while it was downloaded", () =>
     Effect.gen(function* () {
       const [dir, server] = yield* places
-      yield* brokenOff(dir, server, '"one"')
-      const changed = Buffer.from(large)
-      for (let at = piece - 100; at < large.length; at += piece) changed.write("another", at)
+      const uri = `${server.url}/m.gguf`
+      server.files.set("/m.gguf", { body: large, etag: '"one"', fault: { request: 3, after: 1000, how: "cut" } })
+      const fiber = yield* Effect.forkChild(failing(dir, uri))
+      yield* written(join(dir, "models/m.gguf.ipull"))
       server.files.set("/m.gguf", { body: changed, etag: '"two"' })
-      const { model } = yield* taking(dir, `${server.url}/m.gguf`)
-      assert.isTrue(readFileSync(model.path).equals(changed))
+      assert.match((yield* Fiber.join(fiber)).message, /is not kept: the server has another file by now/)
+      assert.deepStrictEqual(kept(dir), [])
+      assert.isTrue(readFileSync((yield* taking(dir, uri)).model.path).equals(changed))
     }).pipe(Effect.scoped)
   )
 
@@ -287,6 +311,22 @@ describe("names", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("that are very long and differ at their ends stay two", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      const other = makeGguf({ seed: 2 })
+      const long = "n".repeat(150)
+      server.files.set(`/${long}-Q4_K_M.gguf`, { body: small })
+      server.files.set(`/${long}-Q4_K_S.gguf`, { body: other })
+      const one = yield* taking(dir, `${server.url}/${long}-Q4_K_M.gguf`)
+      const two = yield* taking(dir, `${server.url}/${long}-Q4_K_S.gguf`)
+      assert.match(one.model.name, /^n+_n+-Q4_K_M$/)
+      assert.match(two.model.name, /^n+_n+-Q4_K_S$/)
+      assert.isTrue(readFileSync(one.model.path).equals(small))
+      assert.isTrue(readFileSync(two.model.path).equals(other))
+    }).pipe(Effect.scoped)
+  )
+
   it.live("lead nowhere else, whatever the address says", () =>
     Effect.gen(function* () {
       const [dir, server] = yield* places
@@ -307,6 +347,40 @@ describe("names", () => {
       // One that has ended does not keep it.
       writeFileSync(join(dir, "models", `${state}.lock`), String(2 ** 22 + 1))
       yield* taking(dir, uri)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that two processes take over from one that has ended are taken by one of them", () =>
+    Effect.gen(function* () {
+      const [dir, server] = yield* places
+      yield* brokenOff(dir, server, '"one"')
+      const state = readdirSync(join(dir, "models")).find((name) => name.startsWith(".pull-"))!
+      const lock = join(dir, "models", `${state}.lock`)
+      writeFileSync(lock, String(2 ** 22 + 1))
+      // The other one comes between this one's look and what it does then.
+      const read = Fs.readFileSync
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          Fs.readFileSync = ((path: string, ...rest: ReadonlyArray<never>) => {
+            const text = Reflect.apply(read, Fs, [path, ...rest])
+            if (path !== lock) return text
+            Fs.readFileSync = read
+            syncBuiltinESMExports()
+            writeFileSync(lock, String(process.ppid))
+            return text
+          }) as typeof read
+          syncBuiltinESMExports()
+        }),
+        () =>
+          Effect.sync(() => {
+            Fs.readFileSync = read
+            syncBuiltinESMExports()
+          })
+      )
+      const error = yield* failing(dir, `${server.url}/m.gguf`)
+      assert.match(error.message, /Another process has just begun to download it/)
+      assert.strictEqual(readFileSync(lock, "utf8"), String(process.ppid))
+      assert.deepStrictEqual(kept(dir), ["m.gguf.ipull"])
     }).pipe(Effect.scoped)
   )
 

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
 import { approvalLines } from "../../src/cli/ApprovalView.ts"
 import type { ApprovalRequest } from "../../src/effects/Policy.ts"
 
@@ -16,6 +17,7 @@ const request: ApprovalRequest = {
   reversible: false,
   evidence: { source: "sensor", describes: "the letter in the outbox" }
 }
+const columnsOfText = (text: string) => [...text].reduce((columns, one) => columns + (one === "漢" ? 2 : 1), 0)
 const linesOf = (change: Partial<ApprovalRequest> = {}, columns = 80) =>
   approvalLines({ ...request, ...change }, paint, columns)
 
@@ -63,6 +65,25 @@ describe("what somebody is asked to approve", () => {
       assert.match(line, /^ {2}/)
     }
     assert.include(shown, "      │   Allow this call? [y]es", "other people's text cannot pass for the question")
+  })
+
+  it("breaks long text at words, and spells all of it", () => {
+    const text = "Dear Bob, the bread is gone. Please bring some when you come over on Saturday."
+    assert.deepStrictEqual(linesOf({ arguments: { text } }).slice(2, 4), [
+      '      text: "Dear Bob, the bread is gone. Please bring some when you come ',
+      '        over on Saturday."'
+    ])
+    const words = fc.array(fc.stringMatching(/^[a-z漢]{1,8}$/), { minLength: 1, maxLength: 60 })
+    fc.assert(
+      fc.property(words, fc.integer({ min: 40, max: 120 }), (list, columns) => {
+        const preview = list.join(" ")
+        const shown = linesOf({ preview }, columns)
+        const lines = shown.slice(shown.indexOf("    changes") + 1).map((line) => line.slice(6))
+        assert.strictEqual(lines.join(""), preview)
+        for (const line of lines.slice(0, -1)) assert.isTrue(line.endsWith(" "), line)
+        for (const line of lines) assert.isAtMost(columnsOfText(line.trimEnd()) + 6, columns - 1)
+      })
+    )
   })
 
   it("sends no control character, wherever it stands", () => {

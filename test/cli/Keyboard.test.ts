@@ -105,6 +105,26 @@ describe.skipIf(!hasTmux)("the keyboard while writ run works", () => {
   )
 })
 
+describe.skipIf(!hasTmux)("Ctrl-D instead of an answer", () => {
+  it.live(
+    "is no, here and for every question that follows, and the questions stay on the screen",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, terminal } = yield* running({ turns: [letter, letter.replace("Bob", "Ann"), "It is over."] })
+        yield* terminal.until(question)
+        terminal.keys("C-d")
+        yield* terminal.until(asFound)
+        assert.deepStrictEqual([sent(cwd).length, decisions(cwd)], [0, ["deny", "deny"]])
+        // Nothing took their place or went on in their lines.
+        assert.lengthOf(
+          terminal.screen().filter((line) => line.trimEnd().endsWith(question)),
+          2
+        )
+      }),
+    timeout
+  )
+})
+
 describe.skipIf(!hasTmux || !existsSync("/bin/bash"))("the keyboard of a shell's job", () => {
   it.live(
     "is left alone by writ run in the background, goes back to the shell at Ctrl-Z, and is taken again by fg",

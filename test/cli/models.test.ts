@@ -240,6 +240,25 @@ describe("writ models remove", () => {
   )
 })
 
+describe("writ models remove, of a model that is not complete,", () => {
+  it.effect("takes nothing from under the process that downloads it, and removes what an ended one left", () =>
+    Effect.gen(function* () {
+      const { models, run } = yield* withModels()
+      const state = join(models, ".pull-0123456789ab.json")
+      writeFileSync(join(models, "half.gguf.ipull"), "…")
+      writeFileSync(state, JSON.stringify({ uri: "https://example.org/half.gguf", file: "half.gguf" }))
+      writeFileSync(`${state}.lock`, String(process.ppid))
+      const { code, err } = yield* run("remove", "half", "--yes")
+      assert.strictEqual(code, 2)
+      assert.include(err, `half is being downloaded by process ${process.ppid}: stop that first`)
+      assert.isTrue(existsSync(join(models, "half.gguf.ipull")))
+      writeFileSync(`${state}.lock`, String(2 ** 22 + 1))
+      assert.strictEqual((yield* run("remove", "half", "--yes")).code, 0)
+      assert.isFalse(existsSync(join(models, "half.gguf.ipull")))
+    }).pipe(Effect.scoped)
+  )
+})
+
 describe("writ models pull", () => {
   it.live("killed in the middle is whole the next time, shows where it is in lines, and says what it took in", () =>
     Effect.gen(function* () {
@@ -261,6 +280,24 @@ describe("writ models pull", () => {
       assert.isTrue(readFileSync(join(dir, ".writ/models/mine.gguf")).equals(large))
       const again = yield* writ([...args, "--json"], { cwd: dir })
       assert.deepInclude(JSON.parse(again.out), { name: "mine", had: true, size_bytes: large.length })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("gives no name that stands for something else, and says how else a model of such a name is meant", () =>
+    Effect.gen(function* () {
+      const { dir, models, run } = yield* withModels()
+      const server = yield* modelServer
+      server.files.set("/mine.gguf", { body: small })
+      yield* run("alias", "mine", "tiny")
+      for (const name of ["mine", "tiny"]) {
+        const { code, err } = yield* run("pull", `${server.url}/mine.gguf`, "--name", name)
+        assert.strictEqual(code, 2)
+        assert.include(err, `--name: ${name} stands for another model already`)
+      }
+      assert.lengthOf(server.asked, 0)
+      const { out } = yield* writ(["models", "pull", `${server.url}/mine.gguf`, "--models-dir", models], { cwd: dir })
+      assert.include(out, "writ models inspect mine.gguf says why")
+      assert.include((yield* run("inspect", "mine.gguf", "--json")).out, "F16")
     }).pipe(Effect.scoped)
   )
 

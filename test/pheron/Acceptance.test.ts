@@ -9,6 +9,7 @@ import { byId, choose, ids } from "../../src/engine/codecs/Families.ts"
 import type { Message } from "../../src/engine/Message.ts"
 import { flatten } from "../../src/engine/Prompt.ts"
 import { layerScripted, MemoryTraces } from "../../src/testing.ts"
+import { execute } from "../../src/tools/Execution.ts"
 import * as Registry from "../../src/tools/Registry.ts"
 import { firstDifference, parsePieces, tool } from "../kit/codecs.ts"
 import { play } from "../kit/run.ts"
@@ -201,7 +202,8 @@ describe("R-PHERON-3: required-list test", () => {
         }
       ])
       const turns = [call("calc", { a: 1 }), call("calc", { exact: true }), call("calc", { a: 1, exact: true }), "ok"]
-      const { events } = yield* play(turns, { tools } as never)
+      const { context, events } = yield* play(turns, { tools } as never)
+      assert.include(context, '"required": ["a"]', "the prompt of the run says what the registered schema says")
       assert.deepStrictEqual(given, [{ a: 1 }, { a: 1, exact: true }])
       assert.strictEqual(count(events, "tool_call_rejected"), 1, "and one that is required cannot")
     })
@@ -215,7 +217,10 @@ describe("R-PHERON-4: unknown-name", () => {
       const { context, events, outcome } = yield* play([turn, "sorry"])
       assert.strictEqual(outcome.stop._tag, "Completed")
       assert.include(context, '"kind":"unknown_tool"')
-      assert.strictEqual(count(events, "tool_call_rejected") + count(events, "tool_execution_finished"), 3)
+      const parsed = events.find(({ event_type: type }) => type === "assistant_action_parsed")!
+      assert.strictEqual(parsed.data["count"], 3)
+      assert.strictEqual(count(events, "tool_call_rejected"), 2)
+      assert.strictEqual(count(events, "tool_execution_finished"), 1)
       assert.strictEqual(count(events, "tool_result_committed"), 3)
     })
   )
@@ -251,6 +256,23 @@ describe("R-PHERON-6: no raw dictionary reaches a tool", () => {
       assert.deepStrictEqual(performed, [])
       assert.strictEqual(count(events, "tool_call_rejected"), wrong.length)
     })
+  )
+
+  it.effect(
+    "nor can one be made to look checked: arguments come from the tool's own check, by type and at run time",
+    () =>
+      Effect.gen(function* () {
+        const { performed, registry } = yield* TestTools.make()
+        const add = registry.get("add")!
+        const raw = { raw: { a: 1, b: 1 }, effective: { a: 1, b: 1 }, canonical: '{"a":1,"b":1}' }
+        // @ts-expect-error A dictionary with the same fields is of another type.
+        const forged: Registry.ValidatedArguments = raw
+        const settings = { fixtures: {} }
+        assert.deepInclude(yield* execute(add, forged, { settings }), { _tag: "Failed" })
+        assert.deepStrictEqual(performed, [])
+        const checked = Result.getOrThrow(add.check(raw.raw))
+        assert.deepInclude(yield* execute(add, checked, { settings }), { _tag: "Succeeded", result: 2 })
+      })
   )
 })
 

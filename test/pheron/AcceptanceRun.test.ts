@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import { ArtifactStore } from "../../src/actors/ArtifactStore.ts"
 import { ToolPool } from "../../src/actors/ToolPool.ts"
 import * as Agent from "../../src/effects/Agent.ts"
@@ -17,6 +18,7 @@ import { MetricsCounter } from "../../src/effects/trace/TraceMetrics.ts"
 import { readLine, type TraceRecord } from "../../src/effects/trace/TraceReader.ts"
 import { validateText } from "../../src/effects/trace/TraceValidator.ts"
 import * as Wiring from "../../src/effects/Wiring.ts"
+import { byId, ids } from "../../src/engine/codecs/Families.ts"
 import type { TurnRequest } from "../../src/engine/Generation.ts"
 import { Model } from "../../src/engine/Model.ts"
 import type { Script } from "../../src/engine/ScriptedModel.ts"
@@ -358,7 +360,22 @@ describe("R-PHERON-18: runaway without EOS", () => {
     })
   )
 
-  it.live("a model file whose metadata names no end token still ends its turns, by the family's own mark", () =>
+  it.effect("the family's own marks end a turn beside the model's end token: every turn is asked for with them", () =>
+    Effect.gen(function* () {
+      for (const id of ids) {
+        const { ends } = Result.getOrThrow(byId(id))
+        const { requests } = yield* spied(["x"], { codec: id, limits: { modelTurns: 1, repairs: 0 } })
+        assert.isNotEmpty(ends, id)
+        assert.deepStrictEqual(
+          requests.map((request) => request.ends),
+          [ends],
+          id
+        )
+      }
+    })
+  )
+
+  it.live("a model file whose metadata names no end token still ends its turns", () =>
     Effect.acquireUseRelease(
       Effect.sync(() => mkdtempSync(join(tmpdir(), "writ-runaway-"))),
       (directory) =>

@@ -14,6 +14,7 @@ import { validateText } from "../../src/effects/trace/TraceValidator.ts"
 import type { Codec } from "../../src/engine/codecs/Codec.ts"
 import { byId } from "../../src/engine/codecs/Families.ts"
 import { opensReasoning } from "../../src/engine/codecs/Thinking.ts"
+import { TurnText } from "../../src/engine/LlamaText.ts"
 import { flatten } from "../../src/engine/Prompt.ts"
 import type { Script } from "../../src/engine/ScriptedModel.ts"
 import { wordsGrammar } from "../../src/engine/WholeTurn.ts"
@@ -177,6 +178,36 @@ describe("R-PHERON-10: every-split streaming corpus", () => {
       }
     })
   }
+
+  it("at every byte too, also inside a character: what the engine tells of it comes to the same", () => {
+    /** What a parser is told where the tokens of a turn are these bytes; a piece is told after each. */
+    const told = (tokens: ReadonlyArray<Uint8Array>): ReadonlyArray<string> => {
+      const pieces: Array<string> = []
+      let now = 0
+      const text = new TurnText(
+        (ids) => Buffer.concat(ids.map((id) => tokens[id]!)).toString("utf8"),
+        [],
+        [],
+        (piece) => void pieces.push(piece),
+        () => (now += 1_000)
+      )
+      for (const id of tokens.keys()) text.push(id)
+      text.end()
+      return pieces
+    }
+    const codec = codecOf("qwen3")
+    const tools = [tool("t")]
+    const called = '<tool_call>\n{"name": "t", "arguments": {}}\n</tool_call>'
+    const raw = `<think>\n${secret} é𝄞\n</think>\n\nSo é, 𝄞 and مرحبا.\n${called}`
+    const bytes = Buffer.from(raw)
+    const whole = parsePieces(codec, [raw], { tools })
+    assert.strictEqual(whole.text, "So é, 𝄞 and مرحبا.\n")
+    assert.strictEqual(whole.action._tag, "ToolCalls")
+    const cuts = Array.from(bytes.keys(), (at) => [bytes.subarray(0, at), bytes.subarray(at)])
+    for (const tokens of [...cuts, Array.from(bytes, (byte) => Uint8Array.of(byte))]) {
+      assert.deepStrictEqual(parsePieces(codec, told(tokens), { tools }), whole)
+    }
+  })
 
   it("(d) where the prompt opened the block, the parser begins in it; (e) a quoted tag silences nothing", () => {
     const opened = parsePieces(codecOf("qwen3.5"), ["hidden</think>shown"], { tools: [], reasoningOpen: true })

@@ -20,9 +20,13 @@ import { basename, dirname, join, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { reasonOf } from "../../actors/Directories.ts"
+import { isAlive } from "../../tools/Alive.ts"
 import type { Conversation } from "./Conversation.ts"
 import { ConversationError } from "./ConversationError.ts"
 import * as ConversationText from "./ConversationText.ts"
+
+/** Public under this name; inside it is `tools/Alive.ts`. */
+export { isAlive }
 
 /** Reads and parses a file. */
 export const load = (path: string): Effect.Effect<Conversation, ConversationError> =>
@@ -122,16 +126,6 @@ const targetOf = (path: string): string => {
 
 /** Like `.default.yaml.4711.tmp`: hidden, no conversation by its name, and telling whose it is. */
 const temporaryOf = (target: string): string => join(dirname(target), `.${basename(target)}.${process.pid}.tmp`)
-
-/** Whether there is a process with this id. */
-export const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM"
-  }
-}
 
 /** Directories whose leftovers this process has looked for. */
 const swept = new Set<string>()

@@ -105,15 +105,12 @@ const refused = (write: () => string, path: string, index: number): Result.Resul
 }
 
 /** The meta's document. `path` names the file in errors. */
-export const metaDocument = (meta: Meta, path: string): Result.Result<string, ConversationError> =>
+const metaDocument = (meta: Meta, path: string): Result.Result<string, ConversationError> =>
   refused(() => metaText(meta), path, -1)
 
 /** A message's document. `index` counts from 0. */
-export const messageDocument = (
-  message: Message,
-  index: number,
-  path: string
-): Result.Result<string, ConversationError> => refused(() => messageText(message), path, index)
+const messageDocument = (message: Message, index: number, path: string): Result.Result<string, ConversationError> =>
+  refused(() => messageText(message), path, index)
 
 /** All documents, the meta first. */
 export const documents = (

@@ -39,7 +39,7 @@ export const toldAs = (id: string, text: string): Told => {
 }
 
 /** The event of a call in its turn's trace. */
-export const settledEventOf = (trace: TurnTrace | undefined, id: string): JsonObject | undefined =>
+const settledEventOf = (trace: TurnTrace | undefined, id: string): JsonObject | undefined =>
   trace?.events.find(({ attributes, name }) => name === turnEvents.call && attributes["id"] === id)?.attributes
 
 /** A result as the answer it is. A content that says it is JSON and is none is text. */

@@ -24,7 +24,7 @@ export const resultsOf = (message: Message | undefined): ReadonlyArray<ToolResul
   message?.role === "tool" ? blocksOf(message).filter((block) => block.type === "tool_result") : []
 
 /** Back over calls and their results, to the turn the slot was filled with first. */
-export const chainOf = (messages: ReadonlyArray<Message>, at: number): number => {
+const chainOf = (messages: ReadonlyArray<Message>, at: number): number => {
   let first = at
   while (messages[first - 1]?.role === "tool" && callsOf(messages[first - 2] ?? { role: "user" }).length > 0) first -= 2
   return first

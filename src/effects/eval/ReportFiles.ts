@@ -1,10 +1,11 @@
 /** Where reports lie (`evals/reports/`), how they get there whole, and how one is found again. */
-import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { look, reasonOf } from "../../actors/Directories.ts"
+import { writeWhole } from "../../actors/WholeFile.ts"
 import { nearest } from "../../tools/Nearest.ts"
 import { KeptError, makeKept } from "./Kept.ts"
 import * as Report from "./Report.ts"
@@ -14,26 +15,6 @@ export class ReportError extends Schema.TaggedError<ReportError>()("ReportError"
 export const reportsIn = (project: string): string => join(project, "evals", "reports")
 
 export const judgesIn = (project: string, runId: string): string => join(project, "evals", "judges", runId)
-
-const replace = (path: string, pieces: Iterable<string>): void => {
-  const temporary = `${path}.${process.pid}.tmp`
-  try {
-    const file = openSync(temporary, "w")
-    try {
-      for (const piece of pieces) {
-        const bytes = Buffer.from(piece)
-        for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
-      }
-      fsyncSync(file)
-    } finally {
-      closeSync(file)
-    }
-    renameSync(temporary, path)
-  } catch (error) {
-    rmSync(temporary, { force: true })
-    throw error
-  }
-}
 
 /**
  * Writes a file of what evaluations leave behind: the old one or the new one is there, never a part. Its path.
@@ -51,7 +32,7 @@ export const writeIn = (
   return makeKept(directory, top).pipe(
     Effect.andThen(
       Effect.try({
-        try: () => replace(path, pieces),
+        try: () => writeWhole(path, pieces),
         catch: (cause) => new KeptError({ message: `${path} cannot be written: ${reasonOf(cause)}` })
       })
     ),

@@ -16,7 +16,7 @@ import type { Subject } from "./Subject.ts"
 import { cutTo, deferred, errored, fail, malformed, pass, quote, type Verdict } from "./Verdict.ts"
 
 /** The question the answer is to: the last user message before it. */
-export const questionVariable = "WRIT_QUESTION"
+const questionVariable = "WRIT_QUESTION"
 
 /** One variable may have so many bytes on Linux, its name included. */
 const mostQuestion = 128 * 1024 - 64
@@ -55,7 +55,7 @@ export const confined = (root: string, path: string): string | Verdict => {
 }
 
 /** Replaces the values that were passed on, longest first, by the names they came from. */
-export const redacting = (env: Around["env"], names: ReadonlyArray<string>): ((text: string) => string) => {
+const redacting = (env: Around["env"], names: ReadonlyArray<string>): ((text: string) => string) => {
   const secrets = names
     .flatMap((name) => (env[name] === undefined || env[name] === "" ? [] : [[name, env[name]] as const]))
     .sort(([, a], [, b]) => b.length - a.length)

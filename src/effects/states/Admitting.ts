@@ -14,10 +14,10 @@ import { type Legality, legalityOf, unchecked } from "../legality/Legality.ts"
 import { refusalBefore, rememberRefusal, resemblance } from "../legality/Memory.ts"
 import { type Refusal, refusal, reject } from "../legality/Refusal.ts"
 import { gatesOf } from "../Profile.ts"
-import { type CallRecord, type RunContext, toolLabel } from "../RunContext.ts"
+import { type CallRecord, type RunContext, repairStop, toolLabel } from "../RunContext.ts"
 import { acting, committing, type State, type Stop } from "../State.ts"
 
-/** The record of an attempt, with what came before it in this run. */
+/** The record of an attempt, with what came before it in this run. Notes on the call where that is, and whether a refusal did. */
 const legalityEvent = (run: RunContext, record: CallRecord, step: string, found: Legality): TraceInput => {
   const { cause, pre, schema, scopes, touches } = found
   const seq = run.trace.length()
@@ -174,9 +174,5 @@ export const admitting = Effect.fnUntraced(function* (
     if (isMistake(record)) mistakes++
   }
   if (records.some((record) => record.answer === undefined)) return acting(turn)
-  if (mistakes < records.length) return committing(turn)
-  run.budget.repairs++
-  return run.budget.repairs > run.settings.limits.repairs
-    ? committing(turn, { _tag: "Limit", kind: "repairs" })
-    : committing(turn)
+  return committing(turn, mistakes < records.length ? undefined : repairStop(run))
 })

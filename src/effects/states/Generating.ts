@@ -28,6 +28,7 @@ import {
   phaseNow,
   type Restore,
   type RunContext,
+  repairStop,
   rollBack,
   round3,
   showing
@@ -325,10 +326,7 @@ const follow = (run: RunContext, turn: number, { action, last, says }: Heard): S
     return admitting(turn)
   }
   run.emit({ _tag: "Malformed", turn, code: action.code, reason: action.reason })
-  run.budget.repairs++
-  return run.budget.repairs > run.settings.limits.repairs
-    ? committing(turn, { _tag: "Limit", kind: "repairs" })
-    : committing(turn)
+  return committing(turn, repairStop(run))
 }
 
 const generate = Effect.fnUntraced(function* (run: RunContext, turn: number, restore: Restore) {

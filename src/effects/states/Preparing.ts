@@ -28,12 +28,12 @@ const evaluate = (
   segments: ReadonlyArray<Segment>,
   record: (span: Span) => ReadonlyArray<TraceInput>
 ): Effect.Effect<void, EngineError | TraceError> =>
-  Effect.uninterruptibleMask((restore) => {
+  Effect.uninterruptibleMask((interruptible) => {
     const before = nowMillis(run.clock)
     const told = (done: number, total: number) => run.emit({ _tag: "Prefill", done, total })
     const commit = Effect.andThen(
       run.trace.flush,
-      restore(run.session.context.commit(segments, told, run.settings.priority))
+      interruptible(run.session.context.commit(segments, told, run.settings.priority))
     )
     return Effect.map(commit, (span) => {
       run.budget.modelMillis += nowMillis(run.clock) - before

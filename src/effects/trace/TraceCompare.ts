@@ -1,12 +1,10 @@
 /**
- * Are two events the same? Says where they differ first. What depends on the clock, the machine or the installation is
- * left out by the list below, and nothing else is.
+ * Are two events the same? Says where they differ first. Of the envelope only type, step and phase are compared: the rest is
+ * identity, time and position. Of the data what depends on the clock, the machine or the installation is left out by the list
+ * below, and nothing else is.
  */
 import type { TraceInput } from "../../actors/TraceEvent.ts"
 import type { TraceRecord } from "./TraceReader.ts"
-
-/** Fields of an envelope that are not compared: they are identity and time. `seq` is the position itself. */
-export const leftOutOfEnvelope: ReadonlyArray<string> = ["schema", "run_id", "seq", "t_ms", "ts_epoch_ms", "prev"]
 
 /** Fields of `data` that are not compared: durations, the versions a run was made with, and what was spared it. */
 export const leftOutOfData: ReadonlySet<string> = new Set([

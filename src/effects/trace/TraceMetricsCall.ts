@@ -62,7 +62,7 @@ const emberKinds = new Map<unknown, AttemptClass>([
 const claimOf = (value: unknown): EffectClaim | undefined => (claims.has(value) ? (value as EffectClaim) : undefined)
 
 /** The class on record, else the one that follows from the kind. */
-export const classIn = (data: Data, kind: unknown): Classed => {
+const classIn = (data: Data, kind: unknown): Classed => {
   if (classes.has(data["class"])) return data["class"] as AttemptClass
   if (kinds.has(kind)) return classOf(kind as FailureKind, claimOf(data["effect"]) ?? "none")
   return emberKinds.get(kind) ?? "unclassified"

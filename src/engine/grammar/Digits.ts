@@ -24,7 +24,7 @@ const sameLength = (low: string, high: string): ReadonlyArray<string> => {
 }
 
 /** Whole numbers from `low` to `high`, neither negative, without leading zeros. */
-export const naturals = (low: bigint, high: bigint): ReadonlyArray<string> => {
+const naturals = (low: bigint, high: bigint): ReadonlyArray<string> => {
   const out: Array<string> = []
   for (let from = low; from <= high; ) {
     const size = from.toString().length

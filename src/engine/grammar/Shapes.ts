@@ -37,7 +37,7 @@ export interface ObjectShape {
 export type Missed = (pointer: string, keyword: string) => void
 
 /** Repetitions beyond this are not carried: the notation writes each of them out. */
-export const maxRepeats = 2000
+const maxRepeats = 2000
 /** Alternatives a schema may be multiplied out to. */
 const maxAlternatives = 64
 

@@ -68,7 +68,7 @@ const pixels = (seed: number): Buffer => {
 }
 
 /** The picture of a seed, byte for byte the same each time on one version of zlib, pixel for pixel on all. */
-export const picture = (seed: number): Uint8Array => {
+const picture = (seed: number): Uint8Array => {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(side, 0)
   header.writeUInt32BE(side, 4)

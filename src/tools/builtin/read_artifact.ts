@@ -10,8 +10,8 @@ import { ToolContext } from "../ToolContext.ts"
 import { ToolError } from "../ToolError.ts"
 
 /** Bytes of one part, unless asked otherwise, and at most. */
-export const standardLength = 16_384
-export const maxLength = 65_536
+const standardLength = 16_384
+const maxLength = 65_536
 
 const declared = Tool.make("read_artifact", {
   description: "Read a file that was written in this run.",

@@ -10,7 +10,7 @@ import { ToolError } from "../ToolError.ts"
 import * as Workspace from "../Workspace.ts"
 
 /** Most lines one search returns, and most UTF-16 units of each. */
-export const maxMatches = 50
+const maxMatches = 50
 const maxLineLength = 300
 
 const declared = Tool.make("search_text", {

@@ -9,7 +9,7 @@ import { ToolContext } from "../ToolContext.ts"
 import { ToolError } from "../ToolError.ts"
 
 /** Most hits one search gives, as the services have it. */
-export const maxHits = 20
+const maxHits = 20
 
 const declared = Tool.make("web_search", {
   description: "Search the web and return titles, addresses and short descriptions.",

@@ -35,8 +35,8 @@ export interface ToolDeclaration {
 }
 
 /** Bytes of standard output, unless the file says otherwise, and at most. */
-export const standardOutputBytes = 1024 * 1024
-export const mostOutputBytes = 8 * 1024 * 1024
+const standardOutputBytes = 1024 * 1024
+const mostOutputBytes = 8 * 1024 * 1024
 
 type Say = (place: string, message: string) => undefined
 

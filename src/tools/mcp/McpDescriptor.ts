@@ -32,7 +32,7 @@ export interface RefusedTool {
 }
 
 /** Bytes of JSON one description may have, schemas included. */
-export const maxDescriptorBytes = 256 * 1024
+const maxDescriptorBytes = 256 * 1024
 const maxDepth = 64
 const maxName = 128
 const maxDescription = 4096

@@ -66,7 +66,7 @@ export const parseRange = (text: string): Range | undefined => {
   return /^\d{1,3}$/.test(length) && Number(length) <= most ? { ...address, prefix: Number(length) } : undefined
 }
 
-export const within = (range: Range, { bits, family }: Address): boolean => {
+const within = (range: Range, { bits, family }: Address): boolean => {
   const rest = BigInt((family === 4 ? 32 : 128) - range.prefix)
   return range.family === family && range.bits >> rest === bits >> rest
 }

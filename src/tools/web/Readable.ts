@@ -9,8 +9,8 @@ import { isDeeper } from "./Nesting.ts"
 import { failed, type WebFault } from "./WebFault.ts"
 
 /** UTF-16 units of HTML that are looked at, and how deep elements may be nested. */
-export const maxHtmlLength = 1_000_000
-export const maxHtmlDepth = 1_000
+const maxHtmlLength = 1_000_000
+const maxHtmlDepth = 1_000
 
 /** Depth below which the library stops to write text: it calls itself for each level. */
 const maxTextDepth = 500

@@ -27,7 +27,7 @@ export interface Admitted extends Target {
 
 export type Admit = (target: Target) => Result.Result<Admitted, WebFault>
 
-export const maxUrlLength = 4096
+const maxUrlLength = 4096
 
 const wrong = (message: string) => Result.fail(new WebFault({ kind: "invalid_arguments", message }))
 
@@ -52,7 +52,7 @@ export const read = (text: string, base?: URL): Result.Result<Target, WebFault> 
 }
 
 /** A grant from its text, or what is wrong with it. */
-export const parseGrant = (text: string): Grant | string => {
+const parseGrant = (text: string): Grant | string => {
   if (text === "*") return { host: "*", wildcard: true, port: undefined }
   const wildcard = text.startsWith("*.")
   const rest = wildcard ? text.slice(2) : text

@@ -22,7 +22,7 @@ export interface WebLimits {
   readonly redirects: number
 }
 
-export const defaultLimits: WebLimits = {
+const defaultLimits: WebLimits = {
   millis: 20_000,
   bytes: 2 * 1024 * 1024,
   decodedBytes: 4 * 1024 * 1024,

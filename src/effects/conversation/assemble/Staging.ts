@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync }
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import { makeDirectory, reasonOf } from "../../../actors/Directories.ts"
+import { isAlive } from "../../../tools/Alive.ts"
 import { ConversationError } from "../ConversationError.ts"
-import { create, isAlive, syncDirectory } from "../ConversationFile.ts"
+import { create, syncDirectory } from "../ConversationFile.ts"
 
 export interface NewFile {
   readonly name: string

@@ -7,7 +7,7 @@ import { deferred, errored, fail, malformed, pass } from "../Verdict.ts"
 import { answerShown, saidText } from "./FinalText.ts"
 
 /** Cosine similarity that counts as the same meaning unless the suite says otherwise. */
-export const defaultThreshold = 0.8
+const defaultThreshold = 0.8
 
 export const textSemanticMatch = kind(
   "text_semantic_match",

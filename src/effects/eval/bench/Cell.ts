@@ -44,7 +44,7 @@ export interface Cell {
 export const sha256 = (text: string): string => hash("sha256", text)
 
 /** Repeats have seeds of their own, one after the other. */
-export const seedOf = (seed: number, repeat: number): number => (seed + repeat) % 2 ** 32
+const seedOf = (seed: number, repeat: number): number => (seed + repeat) % 2 ** 32
 
 const asJson = (conversation: Conversation): Json => JSON.parse(JSON.stringify(conversation)) as Json
 

@@ -8,7 +8,7 @@ import type { Meta } from "../../conversation/Conversation.ts"
 import { ConversationError } from "../../conversation/ConversationError.ts"
 
 /** What every call is answered. */
-export const answer = "noted"
+const answer = "noted"
 
 /** The declared tools of a conversation. Schemas that nothing can be checked against are refused by the tool's name. */
 export const registryOf = (

@@ -11,7 +11,7 @@ const mostEvents = 50
 
 const tone = { pass: "good", fail: "bad", errored: "bad", malformed: "warn", deferred: "warn" } as const
 
-export const badges = (decided: ReadonlyArray<DecidedIn>): Markup =>
+const badges = (decided: ReadonlyArray<DecidedIn>): Markup =>
   html`<p class="badges">${outcomes.flatMap((outcome) => {
     const n = countOf(decided, outcome)
     return n === 0 ? [] : [html`<span class="badge ${tone[outcome]}">${n} ${outcome}</span>`]

@@ -2,8 +2,8 @@
  * An evaluation as one HTML page that needs nothing but itself: summary, matrix, conversations, and for each what was asserted,
  * said and done. Texts and lists have bounds, so that the page of a large evaluation can be opened; what is left out is said.
  */
-import { createHash } from "node:crypto"
-import { html, inAttribute, inText, type Markup, number, Room } from "../../trace/report/Markup.ts"
+import { html, type Markup, number, Room } from "../../trace/report/Markup.ts"
+import { foot, head, policyOf, section, sectionStart } from "../../trace/report/PageFrame.ts"
 import type { Evaluated } from "../Evaluation.ts"
 import { interval, percent } from "../Markdown.ts"
 import { type Report, sizeOf } from "../Report.ts"
@@ -22,16 +22,10 @@ const mostDetails = 400
 /** Rows of the table of conversations. */
 const mostRows = 5_000
 
-const source = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+const own = { script, style }
 
 /** What the page may do: nothing but its own style and script. */
-export const policy = [
-  "default-src 'none'",
-  `style-src ${source(style)}`,
-  `script-src ${source(script)}`,
-  "base-uri 'none'",
-  "form-action 'none'"
-].join("; ")
+export const policy = policyOf(own)
 
 const figure = (name: string, value: string | number): Markup => html`<div><dt>${name}</dt><dd>${value}</dd></div>`
 
@@ -107,9 +101,6 @@ const notPassed = (rows: ReadonlyArray<Row>, shown: ReadonlySet<string>): Markup
 ${bad.slice(0, 200).map(line)}</ul>${bad.length > 200 ? html`<p class="cut">${number(bad.length - 200)} more are in the JSON.</p>` : undefined}`
 }
 
-const section = (id: string, title: string, body: Markup): string =>
-  `<section id="${id}" aria-labelledby="h-${id}"><h2 id="h-${id}">${title}</h2>\n${body.value}</section>\n`
-
 const parts: ReadonlyArray<readonly [id: string, title: string]> = [
   ["summary", "Summary"],
   ["matrix", "Matrix"],
@@ -118,49 +109,26 @@ const parts: ReadonlyArray<readonly [id: string, title: string]> = [
   ["details", "Details"]
 ]
 
-function* head(title: string): Iterable<string> {
-  yield `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${inAttribute(policy).replaceAll("&#39;", "'")}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="color-scheme" content="light dark">
-<meta name="format-detection" content="telephone=no">
-<title>${inAttribute(title)}</title>
-<style>${style}</style>
-</head>
-<body>
-<a class="skip" href="#summary">Skip to the summary</a>
-<header><h1>${inText(title)}</h1></header>
-<nav aria-label="Parts of the report"><ul>`
-  for (const [id, name] of parts) yield `<li><a href="#${id}">${name}</a></li>`
-  yield "</ul></nav>\n<main>\n"
-}
-
 /** The page in pieces, in order. */
 export function* page(report: Report, evaluated: Evaluated): Iterable<string> {
   const rows = rowsOf(evaluated)
   const byState = (state: string) => rows.filter(({ decided }) => stateOf(decided) === state)
   const detailed = new Set([...byState("red"), ...byState("open"), ...byState("green")].slice(0, mostDetails))
   const shown = new Set([...detailed].map(({ id }) => id))
-  yield* head(`${report.suite} over ${report.run_id}`)
+  yield* head(`${report.suite} over ${report.run_id}`, own, parts)
   yield section("summary", "Summary", summary(report))
   yield section("matrix", "Matrix", heatMap(rows, shown))
   yield section("failures", "Not passed", notPassed(rows, shown))
   yield section("conversations", "Conversations", conversations(rows, Object.keys(report.per_class), shown))
-  yield `<section id="details" aria-labelledby="h-details"><h2 id="h-details">Details</h2>\n<div class="${shown.size > 50 ? "long" : ""}">`
+  yield `${sectionStart("details", "Details")}<div class="${shown.size > 50 ? "long" : ""}">`
   if (rows.length > detailed.size) {
     yield `<p class="cut">${number(detailed.size)} of ${number(rows.length)} conversations, those that did not pass first.</p>`
   }
   const room = new Room(roomOf)
   for (const row of rows) if (detailed.has(row)) yield details(row, room).value
-  yield `</div></section>
-</main>
-<footer><p>Deferred assertions are not decided, and not counted as tries. A cell like 3/4 +1? has passed 3 of 4, with one deferred.</p></footer>
-<script>${script}</script>
-</body>
-</html>
-`
+  yield "</div></section>\n"
+  yield foot(
+    "<p>Deferred assertions are not decided, and not counted as tries. A cell like 3/4 +1? has passed 3 of 4, with one deferred.</p>",
+    own
+  )
 }

@@ -22,7 +22,7 @@ const families: Readonly<Record<Family, ReadonlySet<string>>> = {
 }
 
 /** What a tool's name says about it: `send_email`, `webSearch`. */
-export const familiesOf = (tool: string): ReadonlySet<Family> => {
+const familiesOf = (tool: string): ReadonlySet<Family> => {
   const parts = tool
     .slice(0, 200)
     .replace(/([a-z])([A-Z])/g, "$1 $2")

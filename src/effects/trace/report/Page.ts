@@ -2,9 +2,9 @@
  * Puts the parts of a report into one page that needs nothing but itself. Its policy lets it load nothing, and run and
  * use only the script and the style that are written in it.
  */
-import { createHash } from "node:crypto"
 import { type Events, kindNames } from "./EventTable.ts"
-import { html, inAttribute, inText, type Markup, number } from "./Markup.ts"
+import { html, inText, type Markup, number } from "./Markup.ts"
+import { foot, head, section, sectionStart } from "./PageFrame.ts"
 import { script } from "./Script.ts"
 import { style } from "./Style.ts"
 
@@ -21,18 +21,11 @@ export interface Parts {
   readonly digest: string
 }
 
-const source = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+const own = { script, style }
 
-/** What the page may do: nothing but its own style and script. */
-export const policy = [
-  "default-src 'none'",
-  `style-src ${source(style)}`,
-  `script-src ${source(script)}`,
-  "base-uri 'none'",
-  "form-action 'none'"
-].join("; ")
+const titles = ["Summary", "Timeline", "Conversation", "Artifacts", "Limits", "Problems", "Events"]
 
-const sections = ["Summary", "Timeline", "Conversation", "Artifacts", "Limits", "Problems", "Events"]
+const parts = titles.map((title) => [title.toLowerCase(), title] as const)
 
 /** Rows that are worth their paper. */
 const printedRows = 500
@@ -59,38 +52,11 @@ const pager = (place: "above" | "below"): Markup => {
 `
 }
 
-function* head(title: string): Iterable<string> {
-  yield `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${inAttribute(policy).replaceAll("&#39;", "'")}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="color-scheme" content="light dark">
-<meta name="format-detection" content="telephone=no">
-<title>${inAttribute(title)}</title>
-<style>${style}</style>
-</head>
-<body>
-<a class="skip" href="#summary">Skip to the summary</a>
-<header><h1>${inText(title)}</h1></header>
-<nav aria-label="Parts of the report"><ul>`
-  for (const name of sections) yield `<li><a href="#${name.toLowerCase()}">${name}</a></li>`
-  yield "</ul></nav>\n<main>\n"
-}
-
-const section = (name: string, body: Markup): string =>
-  `<section id="${name.toLowerCase()}" aria-labelledby="h-${name.toLowerCase()}"><h2 id="h-${name.toLowerCase()}">${name}</h2>
-${body.value}</section>
-`
-
 function* eventsSection({ count, missing, packed, rows, shown }: Events): Iterable<string> {
   const long = packed.length > 0
   const toPrint = count <= printedRows
   const few = missing === 0 ? "" : ` ${number(missing)} of them are in the trace only.`
-  yield `<section id="events" aria-labelledby="h-events"><h2 id="h-events">Events</h2>
-<p class="quiet">${number(count)} events.${few}${
+  yield `${sectionStart("events", "Events")}<p class="quiet">${number(count)} events.${few}${
     long
       ? `<span id="left-out"> The first and last ${number(shown)} stand here; the page’s script shows all.</span>`
       : ""
@@ -107,22 +73,18 @@ ${toPrint ? "" : '<p class="paper">The table of events is too long to print.</p>
 }
 
 /** The page in pieces, in order. */
-export function* page(parts: Parts): Iterable<string> {
-  const { artifacts, conversation, digest, events, limits, problems, summary, timeline, title } = parts
-  yield* head(title)
-  yield section("Summary", summary)
-  yield section("Timeline", timeline)
-  yield section("Conversation", conversation)
-  yield section("Artifacts", artifacts)
-  yield section("Limits", limits)
-  yield section("Problems", problems)
+export function* page(made: Parts): Iterable<string> {
+  const { artifacts, conversation, digest, events, limits, problems, summary, timeline, title } = made
+  yield* head(title, own, parts)
+  yield section("summary", "Summary", summary)
+  yield section("timeline", "Timeline", timeline)
+  yield section("conversation", "Conversation", conversation)
+  yield section("artifacts", "Artifacts", artifacts)
+  yield section("limits", "Limits", limits)
+  yield section("problems", "Problems", problems)
   yield* eventsSection(events)
-  yield `</main>
-<footer>
-<p>Made from a trace of SHA-256 <code>${inText(digest)}</code>. A report shows what the record says; it proves nothing that the record does not.</p>
-</footer>
-<script>${script}</script>
-</body>
-</html>
-`
+  yield foot(
+    `\n<p>Made from a trace of SHA-256 <code>${inText(digest)}</code>. A report shows what the record says; it proves nothing that the record does not.</p>\n`,
+    own
+  )
 }
