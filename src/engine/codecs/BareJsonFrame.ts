@@ -65,7 +65,7 @@ export class BareJsonFrame implements Frame {
   readonly #names: ReadonlySet<string>
   readonly #opener: string
   readonly #start: number
-  readonly #parts: Array<string> = []
+  #text = ""
   #tagged: boolean
   #decided: boolean
 
@@ -87,13 +87,13 @@ export class BareJsonFrame implements Frame {
       if (could === "maybe" && window.ending === undefined) return undefined
       this.#decided = true
     }
-    this.#parts.push(window.rest)
+    this.#text += window.rest
     window.at = window.text.length
     return window.ending === undefined ? undefined : this.#finish(window.ending)
   }
 
   #finish(ending: EndReason): FrameEnd {
-    const extent = this.#extent(this.#opener + this.#parts.join(""), ending)
+    const extent = this.#extent(this.#opener + this.#text, ending)
     const payload = extent.text.slice(0, extent.payload)
     const calls: Array<CallBody> = []
     let next = this.#skip(payload, this.#tagged ? this.#opener.length : 0, false)

@@ -25,7 +25,7 @@ import {
   type Opener,
   openFrame
 } from "./Dialect.ts"
-import { type Fault, first, malformed } from "./Fault.ts"
+import { type Fault, first, malformed, TurnPieces } from "./Fault.ts"
 import { MarkerSearch, undecided } from "./MarkerSearch.ts"
 import { type SplitPiece, Thinking, trimReasoning } from "./Thinking.ts"
 import { Window } from "./Window.ts"
@@ -44,7 +44,7 @@ export class CallScanner implements TurnParser {
   readonly #window = new Window()
   readonly #fence = new CodeFence()
   readonly #markers: MarkerSearch
-  readonly #turn: Array<string> = []
+  readonly #turn = new TurnPieces()
   readonly #reasoning: Array<string> = []
   #reasoningStart = 0
   /** What may hold a mistake: white space between calls is not kept here. */
@@ -68,7 +68,9 @@ export class CallScanner implements TurnParser {
   }
 
   push(text: string): ReadonlyArray<Visible> {
-    this.#turn.push(text)
+    this.#turn.add(text, this.#fault)
+    // Behind a fault nothing is read or shown.
+    if (this.#fault !== undefined) return this.#shown()
     if (this.#thinking.over) this.#answer(text)
     else for (const piece of this.#thinking.push(text)) this.#take(piece)
     return this.#shown()
@@ -300,7 +302,7 @@ export class CallScanner implements TurnParser {
     // A closing tag says more of a call without its opener than the object before it does.
     const tag = this.#fault?.code === "missing_opener" ? this.#fault : undefined
     const fault = tag ?? first([this.#fault, this.#bare(texts), this.#unwanted(after)]) ?? this.#emptiness(before)
-    if (fault !== undefined) return malformed(fault, this.#dialect.form, this.#turn.join(""), this.#calls, reasoning)
+    if (fault !== undefined) return malformed(fault, this.#dialect.form, this.#turn.text, this.#calls, reasoning)
     const reasoned = reasoning === "" ? {} : { reasoning }
     if (this.#calls.length === 0) return { _tag: "FinalText", text: before, ...reasoned }
     const textAfter = this.#after.join("")

@@ -28,6 +28,22 @@ export const excerptOf = (text: string, at: number): string => {
   return piece.slice(from, to)
 }
 
+/** A turn's text as far as an excerpt may show it: what comes long after its fault is not kept. */
+export class TurnPieces {
+  readonly #pieces: Array<string> = []
+  #length = 0
+
+  add(text: string, fault: Fault | undefined): void {
+    if (fault !== undefined && this.#length > fault.at + 2 * excerptChars) return
+    this.#pieces.push(text)
+    this.#length += text.length
+  }
+
+  get text(): string {
+    return this.#pieces.join("")
+  }
+}
+
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff
 

@@ -17,7 +17,7 @@ import type { Action, ParserOptions, TurnParser, Visible } from "./Codec.ts"
 import { CodeFence } from "./CodeFence.ts"
 import { openFrame } from "./Dialect.ts"
 import { checkName, describeJsonFault, parsePayload } from "./Envelope.ts"
-import { type Fault, first, malformed } from "./Fault.ts"
+import { type Fault, first, malformed, TurnPieces } from "./Fault.ts"
 import { type HarmonyHeader, readHeader } from "./HarmonyHeader.ts"
 import { markerTable, undecided } from "./MarkerSearch.ts"
 import { trimReasoning } from "./Thinking.ts"
@@ -50,7 +50,7 @@ interface Prose {
 export class HarmonyParser implements TurnParser {
   readonly #options: ParserOptions
   readonly #window = new Window()
-  readonly #turn: Array<string> = []
+  readonly #turn = new TurnPieces()
   readonly #reasoning: Array<string> = []
   readonly #prose: Array<Prose> = []
   /** Of the message that is read. */
@@ -71,7 +71,8 @@ export class HarmonyParser implements TurnParser {
   }
 
   push(text: string): ReadonlyArray<Visible> {
-    this.#turn.push(text)
+    this.#turn.add(text, this.#fault)
+    if (this.#fault !== undefined) return this.#shown()
     this.#window.push(text)
     this.#scan()
     return this.#shown()
@@ -311,7 +312,7 @@ export class HarmonyParser implements TurnParser {
     const fault: Fault | undefined =
       first([this.#fault, this.#bare()]) ??
       (empty ? { code: "empty_turn", what: "the turn has neither an answer nor a call", at: 0 } : undefined)
-    if (fault !== undefined) return malformed(fault, form, this.#turn.join(""), this.#calls, reasoning)
+    if (fault !== undefined) return malformed(fault, form, this.#turn.text, this.#calls, reasoning)
     if (this.#calls.length === 0) return { _tag: "FinalText", text: textBefore, ...reasoned }
     return { _tag: "ToolCalls", calls: this.#calls, textBefore, textAfter: this.#text(true), ...reasoned }
   }

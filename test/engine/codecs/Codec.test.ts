@@ -9,6 +9,7 @@ import type { EndReason } from "../../../src/engine/Generation.ts"
 import { flatten, type Segment } from "../../../src/engine/Prompt.ts"
 import { cutAt, parsePieces, tool, units } from "../../kit/codecs.ts"
 import { args, conversation, words } from "../../kit/conversations.ts"
+import { wireOf } from "../../kit/wires.ts"
 import { countingWork } from "../../kit/work.ts"
 
 const codecs: ReadonlyArray<Codec> = ids.map((id) => Result.getOrThrow(byId(id)))
@@ -115,6 +116,16 @@ for (const codec of codecs) {
         ),
         { numRuns: 300 }
       )
+    })
+
+    it("shows the same of a fault however much follows it, and in whatever pieces", () => {
+      const wire = wireOf(codec.id)
+      for (const before of ["", "Some words of an answer. ".repeat(40)]) {
+        const text = `${wire.say(before)}${wire.openers[0]}\nx ${"\ud83d\ude00 and more".repeat(400)}`
+        const whole = parsePieces(codec, [text], options, "eog")
+        assert.deepStrictEqual(parsePieces(codec, text.match(/.{1,61}/gs)!, options, "eog"), whole)
+        assert.deepStrictEqual(parsePieces(codec, units(text), options, "eog"), whole)
+      }
     })
 
     it("parses nothing as a call without tools", () => {
