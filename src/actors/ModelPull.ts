@@ -4,7 +4,7 @@
  * if it is still the same file on the server.
  */
 import { hash } from "node:crypto"
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -15,9 +15,11 @@ import { EngineError } from "../engine/EngineError.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
 import { ask, failed, type RemoteFile, shownUri } from "../engine/RemoteFile.ts"
 import { isAlive } from "../tools/Alive.ts"
+import { takeAway } from "./ClaimFile.ts"
 import { reasonOf } from "./Directories.ts"
 import * as ModelHashes from "./ModelHashes.ts"
 import * as ModelStore from "./ModelStore.ts"
+import { textOf } from "./WholeFile.ts"
 
 export interface PullOptions {
   readonly directory: string
@@ -95,26 +97,6 @@ const claim = (path: string, uri: string): Effect.Effect<Claim, EngineError> =>
     })
   })
 
-/**
- * Removes the claim of a process that has ended, and no other: of two that come at once, the later one must not remove what
- * the other has just made. So it is moved away first, which happens to one of them only, and looked at then.
- */
-const takeAway = (lock: string, left: string): void => {
-  const moved = `${lock}.${process.pid}`
-  try {
-    renameSync(lock, moved)
-  } catch (cause) {
-    if ((cause as { readonly code?: unknown }).code === "ENOENT") return
-    throw cause
-  }
-  try {
-    const found = textOf(moved)
-    if (found !== left) writeFileSync(lock, found ?? "", { flag: "wx" })
-  } finally {
-    rmSync(moved, { force: true })
-  }
-}
-
 /** What broke off is remembered, so that it is gone on with only while the server has the same file. */
 const release = (path: string, done: boolean): Effect.Effect<void> =>
   Effect.sync(() => {
@@ -143,14 +125,6 @@ const notWritable = (uri: string, cause: unknown): EngineError =>
     `The directory for models cannot be written: ${reasonOf(cause)}. Choose another with --models-dir.`,
     cause
   )
-
-const textOf = (path: string): string | undefined => {
-  try {
-    return readFileSync(path, "utf8")
-  } catch {
-    return undefined
-  }
-}
 
 /** Longer names the library shortens in its own way (100), and two that differ only at their ends become one. */
 const longestName = 90

@@ -2,13 +2,13 @@
  * Owns the directory of models: which files are in it, what is on record of each, and the names people gave. A record lies
  * beside its file (`NAME.gguf.json`), so that both can be moved together. Looks at no header and downloads nothing.
  */
-import { lstatSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
+import { lstatSync, readdirSync, rmSync, statSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { look, makeDirectory, reasonOf } from "./Directories.ts"
-import { writeJson } from "./WholeFile.ts"
+import { textOf, writeJson } from "./WholeFile.ts"
 
 /** The directory of models cannot be read or written, or what is asked of it makes no sense. */
 export class ModelStoreError extends Schema.TaggedError<ModelStoreError>()("ModelStoreError", {
@@ -54,14 +54,6 @@ const aliasFile = "aliases.json"
 
 /** What an unfinished file's name ends with; the library that downloads has it so. */
 export const partial = ".ipull"
-
-const textOf = (path: string): string | undefined => {
-  try {
-    return readFileSync(path, "utf8")
-  } catch {
-    return undefined
-  }
-}
 
 /** Where the record of a model lies, whose first file this is. */
 export const recordPath = (path: string): string => `${path}.json`

@@ -1,8 +1,17 @@
 /**
- * Writes a file so that the old one or the new one is there, never a part, also after a crash of the machine. Makes no
- * directory. A file that names who is at work beside it, or that several threads write, has rules of its own elsewhere.
+ * Small files as a whole. Written so that the old one or the new one is there, never a part, also after a crash of the
+ * machine. Makes no directory. A file that names who is at work beside it, or that several threads write, has rules of its own elsewhere.
  */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs"
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs"
+
+/** What a file says, if it can be read. */
+export const textOf = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, "utf8")
+  } catch {
+    return undefined
+  }
+}
 
 /** Puts `pieces`, in order, where `path` is. Throws where that cannot be done; then what was there is still there. */
 export const writeWhole = (path: string, pieces: Iterable<string>): void => {

@@ -32,6 +32,8 @@ describe("RunClaim", () => {
       const others = [
         JSON.stringify({ ...me, pid: nobody }),
         JSON.stringify({ ...me, started: "1" }),
+        JSON.stringify({ ...me, pid: 0 }),
+        JSON.stringify({ ...me, pid: -1 }),
         JSON.stringify({ ...me, place: "another machine" }),
         JSON.stringify({ pid: process.pid }),
         "",
@@ -49,6 +51,20 @@ describe("RunClaim", () => {
         )
         assert.isFalse(existsSync(RunClaim.fileIn(run)), text)
       }
+    })
+  )
+
+  it.effect("leaves what somebody else has written meanwhile", () =>
+    Effect.gen(function* () {
+      const run = yield* directory
+      const other = JSON.stringify({ ...newOwner(), pid: process.ppid })
+      yield* Effect.scoped(
+        Effect.andThen(
+          RunClaim.hold(run),
+          Effect.sync(() => writeFileSync(RunClaim.fileIn(run), other))
+        )
+      )
+      assert.strictEqual(readFileSync(RunClaim.fileIn(run), "utf8"), other)
     })
   )
 
