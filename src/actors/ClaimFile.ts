@@ -1,23 +1,50 @@
-/** Files that say who is at work on something, made with `wx` so that one only can. What an ended process left is taken away here. */
-import { renameSync, rmSync, writeFileSync } from "node:fs"
+/**
+ * Files that say who is at work on something: made whole, by one only. What an ended process left is taken away by one at a
+ * time, who looks once more, so that a claim that is alive is never lost. Who is alive is the caller's to say.
+ */
+import { linkSync, rmSync, writeFileSync } from "node:fs"
+import { isAlive } from "../tools/Alive.ts"
 import { textOf } from "./WholeFile.ts"
 
-/**
- * Removes a claim that says `left`, and no other: of two that come at once, the later one must not remove what the other has
- * just made. So it is moved away first, which happens to one of them only, and looked at then. Throws as the file system does.
- */
-export const takeAway = (path: string, left: string): void => {
-  const moved = `${path}.${process.pid}`
+/** File systems that know no links, as on sticks. */
+const noLinks: ReadonlySet<unknown> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"])
+
+const codeOf = (cause: unknown): unknown => (cause as { readonly code?: unknown }).code
+
+/** Makes a claim; false where there is one. It has its text from the beginning. Throws as the file system does. */
+export const makeClaim = (path: string, text: string): boolean => {
+  const own = `${path}.${process.pid}`
   try {
-    renameSync(path, moved)
+    writeFileSync(own, text)
+    try {
+      linkSync(own, path)
+    } catch (cause) {
+      if (!noLinks.has(codeOf(cause))) throw cause
+      writeFileSync(path, text, { flag: "wx" })
+    }
+    return true
   } catch (cause) {
-    if ((cause as { readonly code?: unknown }).code === "ENOENT") return
+    if (codeOf(cause) === "EEXIST") return false
     throw cause
+  } finally {
+    rmSync(own, { force: true })
+  }
+}
+
+/** Removes a claim that says `left`, and no other; it may be there still where somebody else is at that. */
+export const takeAway = (path: string, left: string): void => {
+  const taking = `${path}.taking`
+  const me = String(process.pid)
+  if (!makeClaim(taking, me)) {
+    const other = Number(textOf(taking) ?? 0)
+    if (other > 0 && isAlive(other)) return
+    // Left by one that was ended within these few lines.
+    rmSync(taking, { force: true })
+    if (!makeClaim(taking, me)) return
   }
   try {
-    const found = textOf(moved)
-    if (found !== left) writeFileSync(path, found ?? "", { flag: "wx" })
+    if (textOf(path) === left) rmSync(path, { force: true })
   } finally {
-    rmSync(moved, { force: true })
+    rmSync(taking, { force: true })
   }
 }

@@ -11,16 +11,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import { type End, endOf, engineEntry, Gone, type Host } from "./InferenceHost.ts"
+import { lastWords } from "./LastWords.ts"
 
 /** How long leaving the scope waits for the child to end by itself. */
 const closeWait = "5 seconds"
 /** Characters of what the child said last that are kept: what ran out of memory prints its stack after the reason. */
-const tailLength = 16_384
-/** Characters of it that the message about its end holds, where no line of it says why. */
-const shownLength = 600
+const tailLength = 65_536
 
 const hasGroups = process.platform !== "win32"
-const noMemory = /^.*(?:heap out of memory|bad_alloc|out of memory|failed to allocate).*$/im
 
 const notStarted = (cause: unknown): End => {
   const said = cause instanceof Error ? cause.message : String(cause)
@@ -91,11 +89,9 @@ class Process implements Host {
 
   #exited(code: number | null, signal: NodeJS.Signals | null): void {
     const how = signal === null ? `ended with code ${code}` : `was ended by ${signal}`
-    const starved = noMemory.exec(this.#tail)?.[0]
-    const said = (starved ?? this.#tail.slice(-shownLength)).trim().slice(0, shownLength)
+    const { cause, said } = lastWords(this.#tail)
     const why = signal === "SIGKILL" ? " (the system does that where memory runs out)" : ""
-    const last = said === "" ? "" : ` It said last: ${said.replace(/\s+/g, " ")}`
-    const cause = starved === undefined ? "crashed" : "out_of_memory"
+    const last = said === "" ? "" : ` It said last: ${said}`
     this.end ??= endOf(cause, `The engine's process ${how}${why}.${last}`)
     Deferred.doneUnsafe(this.gone, Exit.void)
   }

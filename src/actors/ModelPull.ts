@@ -15,7 +15,7 @@ import { EngineError } from "../engine/EngineError.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
 import { ask, failed, type RemoteFile, shownUri } from "../engine/RemoteFile.ts"
 import { isAlive } from "../tools/Alive.ts"
-import { takeAway } from "./ClaimFile.ts"
+import { makeClaim, takeAway } from "./ClaimFile.ts"
 import { reasonOf } from "./Directories.ts"
 import * as ModelHashes from "./ModelHashes.ts"
 import * as ModelStore from "./ModelStore.ts"
@@ -86,15 +86,18 @@ const claim = (path: string, uri: string): Effect.Effect<Claim, EngineError> =>
     return Effect.try({
       try: () => {
         if (left !== undefined) takeAway(lock, left)
-        writeFileSync(lock, String(process.pid), { flag: "wx" })
+        if (!makeClaim(lock, String(process.pid))) return undefined
         claimed.add(path)
         return { going: readGoing(path), killed: left !== undefined }
       },
-      catch: (cause) =>
-        (cause as { readonly code?: unknown }).code === "EEXIST"
-          ? failed(uri, "Another process has just begun to download it. Wait for it.", cause)
-          : notWritable(uri, cause)
-    })
+      catch: (cause) => notWritable(uri, cause)
+    }).pipe(
+      Effect.flatMap((made) =>
+        made === undefined
+          ? Effect.fail(failed(uri, "Another process has just begun to download it. Wait for it."))
+          : Effect.succeed(made)
+      )
+    )
   })
 
 /** What broke off is remembered, so that it is gone on with only while the server has the same file. */

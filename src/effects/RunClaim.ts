@@ -3,14 +3,14 @@
  * process is gone, as a crash leaves it, counts for nothing. Tells processes of one machine (and one container) apart: what
  * another machine does on a shared disk it cannot see, there the trace's own name decides, which is taken once.
  */
-import { rmSync, writeFileSync } from "node:fs"
+import { rmSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { takeAway } from "../actors/ClaimFile.ts"
-import { reasonOf } from "../actors/Directories.ts"
+import { makeClaim, takeAway } from "../actors/ClaimFile.ts"
+import { look, reasonOf } from "../actors/Directories.ts"
 import { lives, newOwner, type Owner } from "../actors/EffectLedgerOwner.ts"
 import { textOf } from "../actors/WholeFile.ts"
 import { RunDirectoryError, shown } from "./RunDirectory.ts"
@@ -26,6 +26,14 @@ const Claim = Schema.fromJsonString(
 
 export const fileIn = (directory: string): string => join(directory, "running.json")
 
+/** How often a claim is tried for that others make, leave or take away meanwhile. */
+const mostTries = 100
+
+const claimIn = (directory: string): string | undefined => {
+  const path = fileIn(directory)
+  return look(path)._tag === "File" ? textOf(path) : undefined
+}
+
 /** Who a claim names, if that is a process that lives and can be seen from here. */
 const living = (text: string, me: Owner): Owner | undefined => {
   const claim = Option.getOrUndefined(Schema.decodeUnknownOption(Claim)(text))
@@ -37,14 +45,14 @@ const living = (text: string, me: Owner): Owner | undefined => {
 const held = (directory: string, { pid }: Owner): RunDirectoryError => {
   const message =
     `${shown(directory)}: the run is still going on, in process ${pid}: wait for its end, or end it first ` +
-    `(kill -INT ${pid})`
+    `(kill -INT ${pid}). If that process is another program, remove ${shown(fileIn(directory))}`
   return new RunDirectoryError({ message })
 }
 
 /** Refuses a run that is under way. */
 export const refuseHeld = (directory: string): Effect.Effect<void, RunDirectoryError> =>
   Effect.suspend(() => {
-    const other = living(textOf(fileIn(directory)) ?? "", newOwner())
+    const other = living(claimIn(directory) ?? "", newOwner())
     return other === undefined ? Effect.void : Effect.fail(held(directory, other))
   })
 
@@ -55,17 +63,18 @@ export const hold = (directory: string): Effect.Effect<void, RunDirectoryError, 
   const mine = `${JSON.stringify(me)}\n`
   const taken = Effect.try({
     try: () => {
-      const left = textOf(path)
-      if (left !== undefined && living(left, me) === undefined) takeAway(path, left)
-      writeFileSync(path, mine, { flag: "wx" })
+      for (let tries = 0; tries < mostTries; tries++) {
+        if (makeClaim(path, mine)) return undefined
+        const left = claimIn(directory)
+        const other = living(left ?? "", me)
+        if (other !== undefined) return other
+        if (left !== undefined) takeAway(path, left)
+      }
+      throw new Error("something else is there, or somebody else is at it")
     },
-    catch: (cause) => {
-      const other = living(textOf(path) ?? "", me)
-      if (other !== undefined) return held(directory, other)
-      return new RunDirectoryError({ message: `${shown(path)} cannot be written: ${reasonOf(cause)}` })
-    }
-  })
+    catch: (cause) => new RunDirectoryError({ message: `${shown(path)} cannot be made: ${reasonOf(cause)}` })
+  }).pipe(Effect.flatMap((other) => (other === undefined ? Effect.void : Effect.fail(held(directory, other)))))
   // What cannot be removed names a process that is gone.
-  const released = Effect.try(() => textOf(path) === mine && rmSync(path, { force: true }))
+  const released = Effect.try(() => claimIn(directory) === mine && rmSync(path, { force: true }))
   return Effect.acquireRelease(taken, () => Effect.ignore(released))
 }
