@@ -4,7 +4,8 @@
 const shownLength = 600
 
 /** What ends a process, wherever it stands: a stack of any length follows it. */
-const fatal = /FATAL ERROR: [^\n]*(?:out of memory|allocation failed)[^\n]*|[^\n]{0,120}std::bad_alloc[^\n]*/gi
+const fatal =
+  /FATAL ERROR: [^\n]*(?:out of memory|allocation failed)[^\n]*|Fatal (?:process|JavaScript) out of memory[^\n]*|[^\n]{0,120}std::bad_alloc[^\n]*/gi
 
 /** What may also be survived: only the very last words count. */
 const noMemory =

@@ -9,6 +9,7 @@ describe("what a process said last", () => {
     for (const reason of [
       "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
       "FATAL ERROR: Committing semi space failed. Allocation failed - JavaScript heap out of memory",
+      "Fatal process out of memory: Worklist::Segment::Create",
       "terminate called after throwing an instance of 'std::bad_alloc'"
     ]) {
       const { cause, said } = lastWords(`${other}${reason}\n${stack}\n`)
