@@ -102,6 +102,7 @@ export const startWith = Effect.fnUntraced(function* <E, R>(
   const ready = yield* Deferred.make<{ readonly cancel: Effect.Effect<void>; readonly runId: string }>()
   const control: Control = {
     emit: (event) => void Queue.offerUnsafe(queue, event),
+    live: true,
     started: (cancel, runId) => void Deferred.doneUnsafe(ready, Effect.succeed({ cancel, runId }))
   }
   const fiber = yield* Effect.forkScoped(

@@ -110,6 +110,7 @@ const ask = Effect.fnUntraced(function* ({ codec, context, model }: Session, tas
     maxTokens,
     sampling: { temperature, topK, topP, seed },
     stops: codec.stops,
+    live: false,
     grammar: wordsGrammar(["chat", "task"])
   }
   yield* Stream.runForEach(context.turn(openingOf(codec, model), request), (event) =>

@@ -148,7 +148,7 @@ const contextOf = (
   trace: RunTrace,
   services: Services,
   traceChoices: TraceChoices,
-  { asked, chat, emit, parent, past, reply, routed, watch }: Omit<Control, "runId" | "started">
+  { asked, chat, emit, live = false, parent, past, reply, routed, watch }: Omit<Control, "runId" | "started">
 ): RunContext => ({
   ...services,
   ...goingOn(past, asked, routed),
@@ -169,6 +169,7 @@ const contextOf = (
   trace,
   startedAt: nowMillis(services.clock),
   emit,
+  live,
   watch,
   closed: false,
   artifacts: [],
@@ -215,6 +216,8 @@ const watchWallTime = (run: RunContext): Effect.Effect<void, never, Scope.Scope>
  */
 export interface Control {
   readonly emit: (event: AgentEvent) => void
+  /** Somebody reads along while the model writes. Otherwise the events of a turn come together, when it ends. */
+  readonly live?: boolean
   /** The run that this one continues. */
   readonly past?: RunContext["past"]
   /** The run's question that this one answers, in the same session, and what is said as a message of its own. */

@@ -228,6 +228,8 @@ export interface RunContext {
   /** Milliseconds of the Clock at the start. */
   readonly startedAt: number
   readonly emit: (event: AgentEvent) => void
+  /** Somebody reads along while the model writes. */
+  readonly live: boolean
   /** Keeps a record of its own. */
   readonly watch: Watch | undefined
   /** The terminal event is written: the trace takes nothing more. */

@@ -43,7 +43,8 @@ const sampleOnce = Effect.fnUntraced(function* (
     () => {}
   )
   let ended: { readonly reason: EndReason; readonly tokens: number } | undefined
-  yield* Stream.runForEach(context.turn(opening, requestOf(run, turn, 2 * at, false)), (event) =>
+  const request = { ...requestOf(run, turn, 2 * at, false), live: false }
+  yield* Stream.runForEach(context.turn(opening, request), (event) =>
     Effect.sync(() => {
       if (event._tag === "End") ended = { reason: event.reason, tokens: event.usage.outputTokens }
       else if (event._tag !== "Prefill") reader.push(event.text, event.tokens)

@@ -37,6 +37,7 @@ export const requestOf = (run: RunContext, turn: number, attempt: number, goesOn
     sampling: { temperature, topK, topP, seed: seedOf(sampling.seed, turn, attempt) },
     stops: run.session.codec.stops,
     ends: run.session.codec.ends,
+    live: run.live || run.trace.options.tokenEvents,
     ...(grammar === undefined ? {} : { grammar }),
     ...(priority === undefined ? {} : { priority }),
     ...budgetOf(run, goesOn)

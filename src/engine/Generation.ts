@@ -44,6 +44,11 @@ export interface TurnRequest {
   readonly grammar?: CallGrammar
   /** Engines that cannot do so ignore it. */
   readonly thinking?: ThinkingBudget
+  /**
+   * Does anybody read along? Default true. Otherwise what is written comes as one piece behind the first, with the turn's end:
+   * telling takes time from the model's. Engines that cannot do so ignore it.
+   */
+  readonly live?: boolean
   /** Among the sessions of one engine. Default 3. Engines that serve one at a time ignore it. */
   readonly priority?: Priority
 }

@@ -1,6 +1,7 @@
 /**
  * Turns generated token ids back into text as they come: whole characters only, cut after a stop text, and gathered so
- * that a reader hears at once of the first and then at most every 100 ms. Does not decide when a turn ends otherwise.
+ * that a reader hears at once of the first and then at most every 100 ms, or of the rest at the end. Does not decide when a
+ * turn ends otherwise.
  */
 
 /** Tokens held back at most while their text still ends inside a character. */
@@ -14,12 +15,18 @@ const gatherMillis = 100
 export type Detokenize = (tokens: ReadonlyArray<number>, before: ReadonlyArray<number>) => string
 export type EmitPiece = (text: string, tokens: ReadonlyArray<number>) => void
 
+interface TurnTextOptions {
+  readonly live?: boolean | undefined
+  readonly now?: () => number
+}
+
 export class TurnText {
   readonly #detokenize: Detokenize
   readonly #emit: EmitPiece
   readonly #stops: ReadonlyArray<string>
   readonly #longestStop: number
   readonly #now: () => number
+  readonly #gatherMillis: number
   #before: ReadonlyArray<number>
   #held: Array<number> = []
   #text = ""
@@ -28,15 +35,16 @@ export class TurnText {
   #last = Number.NEGATIVE_INFINITY
   #stopped = false
 
-  /** @param now milliseconds of a clock that only goes forward */
+  /** @param options `now` is milliseconds of a clock that only goes forward; `live`: somebody reads along */
   constructor(
     detokenize: Detokenize,
     stops: ReadonlyArray<string>,
     before: ReadonlyArray<number>,
     emit: EmitPiece,
-    now: () => number = () => performance.now()
+    { live = true, now = () => performance.now() }: TurnTextOptions = {}
   ) {
     this.#now = now
+    this.#gatherMillis = live ? gatherMillis : Number.POSITIVE_INFINITY
     this.#detokenize = detokenize
     this.#emit = emit
     this.#stops = stops.filter((stop) => stop !== "")
@@ -51,7 +59,7 @@ export class TurnText {
     if (text.endsWith("\uFFFD") && this.#held.length < maxHeld) return false
     this.#settle(text)
     const now = this.#now()
-    if (now - this.#last >= gatherMillis) this.#flush(now)
+    if (now - this.#last >= this.#gatherMillis) this.#flush(now)
     return this.#stopped
   }
 

@@ -116,9 +116,8 @@ export class Speculation {
       request.thinking === undefined
         ? undefined
         : new TokenClock(request.thinking, constraints.parts, sequence.last(16))
-    const text = new TurnText(detokenize, request.stops, sequence.last(4), (piece, tokens) => {
-      this.#tell({ _tag: "Piece", text: piece, tokens })
-    })
+    const told = (piece: string, tokens: ReadonlyArray<number>) => this.#tell({ _tag: "Piece", text: piece, tokens })
+    const text = new TurnText(detokenize, request.stops, sequence.last(4), told, { live: request.live })
     let reason = await sequence.generate(
       request,
       this.cancel,

@@ -94,6 +94,7 @@ const Request = Schema.Struct({
   stops: Schema.Array(Schema.String),
   ends: Schema.optionalKey(Schema.Array(Schema.String)),
   grammar: Schema.optionalKey(Grammar),
+  live: Schema.optionalKey(Schema.Boolean),
   priority: Schema.optionalKey(PrioritySchema),
   thinking: Schema.optionalKey(
     Schema.Struct({

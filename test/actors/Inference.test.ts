@@ -71,6 +71,22 @@ for (const [name, path, longTurn] of suites) {
       Effect.map(worker.snapshot(session), ({ kv, pending }) => [...kv, ...pending])
 
     it.live(
+      "a turn that nobody reads along comes as one piece behind the first, and is the same turn",
+      () =>
+        Effect.gen(function* () {
+          const session = yield* worker.model.session
+          yield* session.commit([...system, ...user("hello")])
+          const whole = yield* speak(session, request({ live: false, maxTokens: longTurn }))
+          yield* session.rollback
+          const live = yield* speak(session, request({ maxTokens: longTurn }))
+          assert.isAtMost(whole.filter(({ _tag }) => _tag === "Piece").length, 2)
+          assert.deepStrictEqual([tokensOf(whole), textOf(whole)], [tokensOf(live), textOf(live)])
+          assert.strictEqual(endOf(whole).reason, endOf(live).reason)
+        }).pipe(Effect.scoped),
+      240_000
+    )
+
+    it.live(
       "the log is the tokens of what was committed and kept, in spans without gaps",
       () =>
         Effect.gen(function* () {

@@ -7,7 +7,7 @@ import { TurnText } from "../../src/engine/LlamaText.ts"
 const detokenize = (tokens: ReadonlyArray<number>): string => Buffer.from(tokens as Array<number>).toString("utf8")
 
 /** @param steps milliseconds from one token to the next, over and over */
-const run = (value: string, stops: ReadonlyArray<string>, steps: ReadonlyArray<number> = [0]) => {
+const run = (value: string, stops: ReadonlyArray<string>, steps: ReadonlyArray<number> = [0], live = true) => {
   let now = 0
   const pieces: Array<string> = []
   const tokens: Array<number> = []
@@ -19,7 +19,7 @@ const run = (value: string, stops: ReadonlyArray<string>, steps: ReadonlyArray<n
       pieces.push(text)
       tokens.push(...ids)
     },
-    () => now
+    { live, now: () => now }
   )
   let stopped = false
   let used = 0
@@ -42,6 +42,18 @@ describe("LlamaText", () => {
         assert.strictEqual(text, value)
         assert.deepStrictEqual(tokens, [...Buffer.from(value)])
         for (const piece of pieces) assert.notInclude(piece, "\uFFFD")
+      })
+    )
+  })
+
+  it("that nobody reads along comes as one piece behind the first, however long it takes, and is the same", () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 60 }), steps, (value, millis) => {
+        const stops = ["STOP"]
+        const { pieces, ...rest } = run(value, stops, millis, false)
+        assert.isAtMost(pieces.length, 2)
+        const { pieces: _, ...live } = run(value, stops, millis)
+        assert.deepStrictEqual(rest, live)
       })
     )
   })

@@ -189,7 +189,7 @@ describe("R-PHERON-10: every-split streaming corpus", () => {
         [],
         [],
         (piece) => void pieces.push(piece),
-        () => (now += 1_000)
+        { now: () => (now += 1_000) }
       )
       for (const id of tokens.keys()) text.push(id)
       text.end()

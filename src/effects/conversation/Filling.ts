@@ -227,6 +227,7 @@ const fillAt = Effect.fnUntraced(function* (work: Work, place: Place) {
         recording.hear(event)
         options.emit?.(event)
       },
+      live: options.emit !== undefined,
       started: (cancel, _, stop) => options.started?.(cancel, stop),
       past: { past, answer: options.answer },
       runId: recorded === 0 ? name : `${name}-r${recorded + 1}`,

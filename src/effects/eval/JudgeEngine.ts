@@ -36,7 +36,7 @@ export interface JudgeOptions {
 export const fromModel = ({ codec, maxTokens = 1024, model, seed = 0 }: JudgeOptions): JudgeEngine => {
   const one = Semaphore.makeUnsafe(1)
   const options = { tools: [], thinking: false }
-  const request = { maxTokens, sampling: { temperature: 0, topK: 0, topP: 1, seed }, stops: codec.stops }
+  const request = { maxTokens, sampling: { temperature: 0, topK: 0, topP: 1, seed }, stops: codec.stops, live: false }
   const ask = Effect.fnUntraced(function* (system: string, question: string) {
     const session = yield* model.session
     yield* session.commit([...codec.system(system, options), ...codec.user(question)])

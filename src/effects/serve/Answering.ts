@@ -72,6 +72,8 @@ export interface Answer {
 /** Somebody who is told what a run does, and what became of it whether or not anybody waits for that. */
 export interface Observer {
   readonly emit: (event: AgentEvent) => void
+  /** It is sent as the model writes it. */
+  readonly live: boolean
   readonly ended: (answered: Answered) => void
   /** It was interrupted: whoever asked has gone away. */
   readonly gone: () => void
@@ -217,7 +219,7 @@ const run = Effect.fnUntraced(function* (
   { options, sessions }: Work,
   plan: ChatPlan,
   request: ChatRequest,
-  { emit, ended, gone }: Observer,
+  { emit, ended, gone, live }: Observer,
   ready: Ready
 ): Effect.fn.Return<Answered, AnsweringError, RunServices | Scope.Scope> {
   const warm = yield* sessions.lease(options.alone === true ? [] : plan.keys, {
@@ -233,6 +235,7 @@ const run = Effect.fnUntraced(function* (
   const own = ownOf(request)
   const executed = execute(session, plan.task, optionsFor(options, request), {
     emit,
+    live,
     started: (cancel) => void Deferred.doneUnsafe(ready, Effect.succeed({ runId, cancel })),
     runId,
     watch: watching(plan, seat, notes, own),

@@ -175,6 +175,7 @@ const begin = (
           metrics.see(event)
           emit(event)
         },
+        live: request.stream,
         ended: metrics.ended,
         gone: metrics.gone
       })
