@@ -30,9 +30,11 @@ describe("the source tree", () => {
   })
   it("imports to the left only", () => expect(Rules.importOrder(src)).toEqual([]))
   it("has no cycles", () => expect(Rules.noCycles(src)).toEqual([]))
+  it("has no way out of a folder of effects and back into it", () => expect(Rules.foldersApart(src)).toEqual([]))
   it("keeps each reserved package in its file", () => expect(Rules.reservedPackages(src)).toEqual([]))
   it("imports no package that is not declared", () => expect(Rules.declaredPackages(declared)(src)).toEqual([]))
   it("keeps the states apart", () => expect(Rules.statesApart(src)).toEqual([]))
+  it("keeps reading a record apart from running", () => expect(Rules.traceAlone(src)).toEqual([]))
   it("keeps the actors' services apart", () => expect(Rules.actorsApart(src)).toEqual([]))
   it("keeps files and functions short", () => expect(Rules.sizes(all)).toEqual([]))
   it("has no file named after nothing", () => expect(Rules.names(all)).toEqual([]))
@@ -91,6 +93,21 @@ describe("the import rules", () => {
     })
     expect(Rules.noCycles(files)).toEqual([
       "src/tools/A.ts: cycle src/tools/A.ts > src/tools/B.ts > src/tools/C.ts > src/tools/A.ts"
+    ])
+  })
+
+  it("report a way out of a folder of effects and back into it, though no file is in a cycle", () => {
+    const files = tree({
+      "src/effects/legality/Choice.ts": `import "./Refusal.ts"\nimport type { RunContext } from "../RunContext.ts"`,
+      "src/effects/legality/Memory.ts": `import "../../tools/Terms.ts"`,
+      "src/effects/legality/Refusal.ts": "",
+      "src/effects/states/Admitting.ts": `import "../legality/Choice.ts"\nimport "../RunContext.ts"`,
+      "src/effects/RunContext.ts": `const a = () => import("./legality/Memory.ts")`,
+      "src/tools/Terms.ts": ""
+    })
+    expect(Rules.noCycles(files)).toEqual([])
+    expect(Rules.foldersApart(files)).toEqual([
+      "src/effects/legality/: cycle src/effects/legality/ > src/effects/RunContext.ts > src/effects/legality/"
     ])
   })
 
@@ -166,6 +183,21 @@ describe("the rules of neighbours", () => {
     })
     expect(Rules.statesApart(files)).toEqual([
       "src/effects/states/Acting.ts: is a state and must not import the state src/effects/states/Committing.ts"
+    ])
+  })
+
+  it("report a reader of records that imports the run, but not the rules that both go by", () => {
+    const files = tree({
+      "src/effects/trace/TraceReader.ts": `import type { Past } from "../Past.ts"\nimport "../../actors/TraceEvent.ts"`,
+      "src/effects/trace/invariants/Choices.ts": `import "../../Governor.ts"\nimport "../TraceReader.ts"`,
+      "src/effects/trace/invariants/Turns.ts": `const a = () => import("../../states/Acting.ts")\nexport * from "../../legality/Choice.ts"`,
+      "src/effects/Past.ts": `import "./trace/TraceReader.ts"`,
+      "src/effects/trace/Replay.ts": `import "./TraceReader.ts"\nimport "../Run.ts"`
+    })
+    expect(Rules.traceAlone(files)).toEqual([
+      "src/effects/trace/TraceReader.ts: reads what was recorded and must not import src/effects/Past.ts",
+      "src/effects/trace/invariants/Turns.ts: reads what was recorded and must not import src/effects/states/Acting.ts",
+      "src/effects/trace/invariants/Turns.ts: reads what was recorded and must not import src/effects/legality/Choice.ts"
     ])
   })
 

@@ -10,7 +10,7 @@ import type { LedgerError } from "../actors/EffectLedgerError.ts"
 import { argumentsDigest } from "../actors/EffectLedgerKey.ts"
 import type { RegisteredTool, ValidatedArguments } from "../tools/Registry.ts"
 import { type Answer, answerOf, answerText, type Failed, type ToolOutcome } from "../tools/ToolCall.ts"
-import { keyFor, leftNothing } from "./Keys.ts"
+import { keyFor, leftNothing } from "./legality/Keys.ts"
 import type { CallRecord, RunContext } from "./RunContext.ts"
 
 /** What the ledger lets a call do. */

@@ -8,11 +8,9 @@ import type { LedgerError } from "../actors/EffectLedgerError.ts"
 import type { TraceError } from "../actors/TraceWriter.ts"
 import type { EngineError } from "../engine/EngineError.ts"
 import type { ModelSession } from "../engine/Model.ts"
+import { engineTries } from "./EngineTries.ts"
 import type { EngineLife, RunContext } from "./RunContext.ts"
 import type { Active } from "./State.ts"
-
-/** How often one run goes on after its engine died under it. */
-export const engineTries = 2
 
 const recoveriesOf = (context: ModelSession) => context.recoveries?.() ?? []
 

@@ -61,6 +61,25 @@ export const noCycles: Rule = (files) => {
   return found
 }
 
+/** What does recorded things again runs the loop, and the entry offers that too: both stand behind the run, not with the readers. */
+const replays = /^src\/effects\/trace\/(?:Replay[A-Za-z]*|index)\.ts$/
+
+/** The folder right under `src/effects` that a file lies in, or the file. */
+const wholeOf = (file: string): string =>
+  replays.test(file) ? file : (/^src\/effects\/[^/]+\//.exec(file)?.[0] ?? file)
+
+/** Each folder of `effects` as if it were one file: then a way out of a folder and back into it is a cycle. */
+export const foldersApart: Rule = (files) => {
+  const wholes = new Map<string, Source>()
+  for (const source of sources(files)) {
+    const file = wholeOf(source.file)
+    const imports = source.imports.map((found) => ({ ...found, target: wholeOf(found.target) }))
+    const outside = imports.filter(({ target }) => target !== file)
+    wholes.set(file, { ...source, file, imports: [...(wholes.get(file)?.imports ?? []), ...outside] })
+  }
+  return noCycles(wholes)
+}
+
 const threads =
   /^src\/(?:actors\/Inference[A-Za-z]*|engine\/Wire|engine\/worker|tools\/worker|tools\/workerProcess)\.ts$/
 
@@ -103,6 +122,17 @@ const isState = (file: string): boolean => file.startsWith("src/effects/states/"
 
 export const statesApart: Rule = perImport((file, { target }) =>
   isState(file) && isState(target) ? `is a state and must not import the state ${target}` : undefined
+)
+
+const isTrace = (file: string): boolean => file.startsWith("src/effects/trace/") && !replays.test(file)
+
+/** What a record is judged by is what the run went by: sums and tables that know of no run. */
+const judgedBy = /^src\/effects\/(?:Backoff|EngineTries|Governor|Profile)\.ts$/
+
+export const traceAlone: Rule = perImport((file, { target }) =>
+  isTrace(file) && folderOf(target) === "effects" && !isTrace(target) && !judgedBy.test(target)
+    ? `reads what was recorded and must not import ${target}`
+    : undefined
 )
 
 const isService = ({ file, text }: Source): boolean =>

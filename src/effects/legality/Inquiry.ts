@@ -8,8 +8,8 @@ import { outcomeOf } from "../../actors/EffectLedgerEntry.ts"
 import type { LedgerError } from "../../actors/EffectLedgerError.ts"
 import { argumentsDigest } from "../../actors/EffectLedgerKey.ts"
 import type { RegisteredTool, ValidatedArguments } from "../../tools/Registry.ts"
-import { keyFor, leftNothing } from "../Keys.ts"
 import type { CallRecord, RunContext } from "../RunContext.ts"
+import { keyFor, leftNothing } from "./Keys.ts"
 import { type Refusal, refusal } from "./Refusal.ts"
 
 export type Asked =

@@ -1,5 +1,5 @@
 /** T70: engines that died and were opened again. */
-import { engineTries } from "../../EngineLife.ts"
+import { engineTries } from "../../EngineTries.ts"
 import type { Findings } from "./Findings.ts"
 import type { KnownRecord } from "./RunFacts.ts"
 

@@ -1,11 +1,11 @@
 /** The key of a call's logical attempt: named by the contract, or minted from the call's place in the run. */
 import * as Result from "effect/Result"
-import type { SettledOutcome } from "../actors/EffectLedgerEntry.ts"
-import { argumentsDigest, businessKeyOf, keyOf } from "../actors/EffectLedgerKey.ts"
-import type { RegisteredTool, ValidatedArguments } from "../tools/Registry.ts"
-import { term } from "./legality/ContractTerms.ts"
-import { type Refusal, refusal } from "./legality/Refusal.ts"
-import type { CallRecord, RunContext } from "./RunContext.ts"
+import type { SettledOutcome } from "../../actors/EffectLedgerEntry.ts"
+import { argumentsDigest, businessKeyOf, keyOf } from "../../actors/EffectLedgerKey.ts"
+import type { RegisteredTool, ValidatedArguments } from "../../tools/Registry.ts"
+import type { CallRecord, RunContext } from "../RunContext.ts"
+import { term } from "./ContractTerms.ts"
+import { type Refusal, refusal } from "./Refusal.ts"
 
 export interface Key {
   readonly key: string

@@ -2,8 +2,8 @@
  * What a run remembers of its proposals: which resources it was refused, and which proposals it made. A refusal is an
  * observation, not an invitation to try the same through another tool; the record shows who follows whom.
  */
-import type { Touch } from "../../tools/Terms.ts"
-import { overlaps, read } from "../ResourcePattern.ts"
+import type { Touch } from "../tools/Terms.ts"
+import { overlaps, read } from "./ResourcePattern.ts"
 
 export interface Memory {
   /** The resource of a refused attempt to change something, with the `seq` of its legality record and the tool. */
