@@ -2,6 +2,7 @@
  * Files that say who is at work on something: made whole, by one only. What an ended process left is taken away by one at a
  * time, who looks once more, so that a claim that is alive is never lost. Who is alive is the caller's to say.
  */
+import { randomBytes } from "node:crypto"
 import { linkSync, rmSync, writeFileSync } from "node:fs"
 import { isAlive } from "../tools/Alive.ts"
 import { textOf } from "./WholeFile.ts"
@@ -13,9 +14,10 @@ const codeOf = (cause: unknown): unknown => (cause as { readonly code?: unknown 
 
 /** Makes a claim; false where there is one. It has its text from the beginning. Throws as the file system does. */
 export const makeClaim = (path: string, text: string): boolean => {
-  const own = `${path}.${process.pid}`
+  // Two machines, or containers, can have the same number at work in one directory.
+  const own = `${path}.${process.pid}.${randomBytes(6).toString("hex")}`
   try {
-    writeFileSync(own, text)
+    writeFileSync(own, text, { flag: "wx" })
     try {
       linkSync(own, path)
     } catch (cause) {
@@ -37,7 +39,8 @@ export const takeAway = (path: string, left: string): void => {
   const me = String(process.pid)
   if (!makeClaim(taking, me)) {
     const other = Number(textOf(taking) ?? 0)
-    if (other > 0 && isAlive(other)) return
+    // Nothing comes between these lines here: under this process's number it is another's too, which had it before.
+    if (other > 0 && other !== process.pid && isAlive(other)) return
     // Left by one that was ended within these few lines.
     rmSync(taking, { force: true })
     if (!makeClaim(taking, me)) return

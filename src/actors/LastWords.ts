@@ -3,13 +3,22 @@
 /** Characters that a message holds. */
 const shownLength = 600
 
-/** What ends a process, wherever it stands: a stack of any length follows it. */
-const fatal =
-  /FATAL ERROR: [^\n]*(?:out of memory|allocation failed)[^\n]*|Fatal (?:process|JavaScript) out of memory[^\n]*|[^\n]{0,120}std::bad_alloc[^\n]*/gi
+/** What only a process says that ends over it, wherever it stands: V8, the C++ runtimes and ggml print a stack of any length behind it. */
+const fatal = new RegExp(
+  [
+    /FATAL ERROR: [^\n]{0,400}?(?:out of memory|allocation failed)/,
+    /Fatal (?:process|JavaScript) out of memory/,
+    /(?:terminat[^\n]{0,100}|what\(\):\s+)std::bad_(?:alloc|array_new_length)/,
+    /(?:CUDA|ROCm|HIP|MUSA) error: out of memory/
+  ]
+    .map(({ source }) => `(?:${source})[^\\n]*`)
+    .join("|"),
+  "gi"
+)
 
 /** What may also be survived: only the very last words count. */
 const noMemory =
-  /out[ _]?of[ _]?(?:device|host)?[ _]?memory|heap limit|bad_alloc|failed to allocate|cannot allocate|insufficient memory/i
+  /out[ _]?of[ _]?(?:device|host|pool)?[ _]?memory(?! range)|heap limit|bad_(?:alloc|array_new)|alloc(?:ation)?[ _]failed|failed to allocate|cannot allocate|ENOMEM|(?:insufficient|not enough) memory/i
 
 export interface LastWords {
   readonly cause: "crashed" | "out_of_memory"

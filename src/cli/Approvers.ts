@@ -20,6 +20,7 @@ import { approvalLines } from "./ApprovalView.ts"
 import * as Keyboard from "./Keyboard.ts"
 import { inline } from "./Printable.ts"
 import type { Screen } from "./Screen.ts"
+import { wrapped } from "./WordWrap.ts"
 
 /** Prints a question and waits for one line. `undefined`: there will be none. */
 export type Ask = (question: string) => Effect.Effect<string | undefined>
@@ -52,11 +53,18 @@ export interface Asking {
   readonly keyboard?: Keyboard.Keyboard
 }
 
-/** Asks until the answer is one; no answer is no. One question at a time. */
+const noMore = "(Ctrl-D ended the input: this, and everything asked from now on, is taken as no)"
+
+/** Asks until the answer is one; no answer is no, and that none will follow is said once. One question at a time. */
 export const askWith = (ask: Ask, { caughtUp, screen }: Asking): Approver => {
   const turn = Semaphore.makeUnsafe(1)
+  let over = false
   const again = (text: string): Effect.Effect<Decision> =>
     Effect.flatMap(ask(text), (answer) => {
+      if (answer === undefined && !over) {
+        over = true
+        screen.line(screen.paint.dim(wrapped(`  ${noMore}`, screen.columns)))
+      }
       const decision = decisionOf(answer)
       return decision === undefined ? again("  yes, no or stop? ") : Effect.succeed(decision)
     })

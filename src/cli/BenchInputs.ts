@@ -17,7 +17,7 @@ import { tinyModel } from "../effects/Wiring.ts"
 import type { Json, JsonObject } from "../tools/JsonText.ts"
 import { nearest } from "../tools/Nearest.ts"
 import { type UsageError, usage } from "./Ending.ts"
-import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
+import { checkCodec, checkModel, chooseToOpen } from "./ModelChoice.ts"
 import { problemAt } from "./Places.ts"
 
 /** What plays: a model as `--model` takes it (`undefined`: the one that ships), or a script. */
@@ -140,7 +140,7 @@ const modelPlayer = Effect.fnUntraced(function* (text: string, settings: Setting
   const [name, said] = namedIn(text)
   const model = said === "tiny" ? undefined : said
   yield* checkModel(model, settings.modelsDir)
-  const chosen = yield* choose({ ...settings, model }, progress)
+  const chosen = yield* chooseToOpen({ ...settings, model }, progress)
   const called = name ?? (model === undefined ? "tiny" : stem(said))
   const path = model === undefined ? tinyModel : chosen.path
   const contestant = { name: called, identity: yield* identityOf(path, settings) }

@@ -2,6 +2,7 @@
  * What the command line says about how a local model is evaluated: looked at before anything is opened, and named by its
  * flags where only the engine can tell that it does not go. The engine itself knows no flags.
  */
+import * as Console from "effect/Console"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,6 +10,7 @@ import type { Settings } from "../effects/SettingFields.ts"
 import { EngineError } from "../engine/EngineError.ts"
 import { type UsageError, usage } from "./Ending.ts"
 import { problemAt } from "./Places.ts"
+import { inline } from "./Printable.ts"
 
 type Words = Pick<Settings, "cacheType" | "flashAttention" | "lora">
 
@@ -29,6 +31,12 @@ const withoutAttention = (cacheType: string): Effect.Effect<never, UsageError> =
   usage(
     `--cache-type ${cacheType}: it needs flash attention, which is off here; say --flash-attention on, or leave --cache-type out`
   )
+
+/** The engine opens a context of `most` tokens where more are asked for: said once, with the reason. */
+export const sayCut = (asked: number | undefined, most: number | undefined, why: string): Effect.Effect<void> =>
+  asked === undefined || most === undefined || asked <= most
+    ? Effect.void
+    : Console.error(`writ: --context ${asked} is cut to ${most}: ${inline(why)}`)
 
 type Device = Settings["gpu"] | undefined
 

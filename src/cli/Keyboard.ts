@@ -14,7 +14,10 @@ export interface Keyboard {
    * that do not say who is (all but Linux and Windows): there what is typed is shown, and still answers nothing later.
    */
   readonly quiet: Effect.Effect<void, never, Scope.Scope>
-  /** One line, all of it typed after `show` has printed the question; `undefined`: there will be none. */
+  /**
+   * One line, all of it typed after `show` has printed the question, which it does again when the program goes on after it was
+   * stopped; `undefined`: there will be none.
+   */
   readonly line: (show: () => void) => Effect.Effect<string | undefined>
 }
 
@@ -78,6 +81,7 @@ class Keys implements Keyboard {
         if (over) return
         over = true
         close()
+        process.off("SIGCONT", show)
         this.#asking = false
         this.#release()
         if (this.#quiet) this.#takeInFront()
@@ -87,6 +91,8 @@ class Keys implements Keyboard {
         if (over) return
         this.#asking = true
         this.#cooked()
+        // The shell has said something meanwhile. In the background too: whoever moves it to the front may send no signal.
+        process.on("SIGCONT", show)
         show()
         close = this.#read(done)
       })

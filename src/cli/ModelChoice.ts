@@ -12,6 +12,7 @@ import type { EngineError } from "../engine/EngineError.ts"
 import * as GgufFile from "../engine/GgufFile.ts"
 import { shownUri } from "../engine/RemoteFile.ts"
 import { type UsageError, usage } from "./Ending.ts"
+import { sayCut } from "./EngineSettings.ts"
 import { type NamedModel, named } from "./ModelNames.ts"
 import { size } from "./Printable.ts"
 
@@ -101,3 +102,12 @@ export const choose = Effect.fnUntraced(function* (
   const info = yield* GgufFile.read(path)
   return { path, info, codec: yield* codecOf(codec, info), tiny: what._tag === "Tiny", title: titleOf(info) }
 })
+
+/** The same for a model that is opened next: what it cannot have of the context that is asked for is said. */
+export const chooseToOpen = (
+  settings: Pick<Settings, "model" | "codec" | "modelsDir" | "context">,
+  onProgress: (text: string) => void
+): Effect.Effect<ChosenModel, EngineError | UsageError> =>
+  Effect.tap(choose(settings, onProgress), ({ info }) =>
+    sayCut(settings.context, info.contextTokens, `${basename(info.path)} was trained for no more`)
+  )

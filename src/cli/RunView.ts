@@ -7,6 +7,7 @@ import type * as Effect from "effect/Effect"
 import type { AgentEvent } from "../effects/AgentEvent.ts"
 import type { Outcome } from "../effects/Outcome.ts"
 import { shown } from "../effects/RunDirectory.ts"
+import { columnsOf } from "./Columns.ts"
 import { type Continuing, quoted } from "./Continuing.ts"
 import { block, count, cut, duration, inline, size } from "./Printable.ts"
 import { answerText, argumentsText, restartText, stopText } from "./RunWords.ts"
@@ -46,6 +47,15 @@ const lookFirst = "Nobody here knows whether it happened. Look where it would be
 /** What a model's text is indented by. */
 const margin = "  "
 
+/** What the names in front of values take. */
+const nameColumns = 11
+
+/** What a note that goes on is indented by: its text, not its mark, stands above. */
+const belowMark = "    "
+
+/** Characters of a refusal's reasons that are shown. */
+const mostReasons = 1_000
+
 /** Prints one run to a screen. */
 export class RunView {
   readonly #screen: Screen
@@ -72,7 +82,8 @@ export class RunView {
 
   readonly header = (header: RunHeader): void => {
     const { columns, line, paint } = this.#screen
-    const field = (name: string, value: string) => line(`${paint.dim(name.padEnd(10))} ${cut(value, columns - 11)}`)
+    const field = (name: string, value: string) =>
+      line(`${paint.dim(name.padEnd(nameColumns - 1))} ${cut(value, columns - nameColumns)}`)
     if (header.notice !== undefined) line(paint.yellow(header.notice))
     field("model", `${header.model}, codec ${header.codec}`)
     field("tools", header.tools.length === 0 ? "none" : header.tools.join(", "))
@@ -154,7 +165,7 @@ export class RunView {
     const width = columns - 4
     switch (event._tag) {
       case "Malformed":
-        return `${paint.red("✗")} malformed call: ${inline(event.reason)}`
+        return `${paint.red("✗")} ${this.#sentence(`malformed call: ${event.reason}`, belowMark)}`
       case "CallProposed": {
         const tool = inline(event.tool)
         return `${paint.cyan("→")} ${paint.bold(tool)} ${cut(argumentsText(event.arguments), width - tool.length - 1)}`
@@ -168,12 +179,16 @@ export class RunView {
       case "CallRejected": {
         const whose = this.#of(event.callId, event.tool)
         if (!event.answer.ok && event.answer.kind === "dry_run") {
-          return `${paint.dim("–")} ${inline(event.tool)} was not executed: this is a dry run`
+          return `${paint.dim("–")} ${this.#sentence(`${event.tool} was not executed: this is a dry run`, belowMark)}`
         }
-        return `${paint.red("✗")} ${whose}${cut(answerText(event.answer), width - whose.length)}`
+        const reasons = cut(answerText(event.answer), mostReasons)
+        return `${paint.red("✗")} ${this.#sentence(`${whose}${reasons}`, belowMark)}`
       }
-      case "CallSkipped":
-        return `${paint.dim("–")} ${inline(event.tool)} ${event.reason === "AwaitingApproval" ? "was not executed: the run waits for an approval" : "was skipped"}`
+      case "CallSkipped": {
+        const waits = event.reason === "AwaitingApproval"
+        const what = waits ? "was not executed: the run waits for an approval" : "was skipped"
+        return `${paint.dim("–")} ${this.#sentence(`${event.tool} ${what}`, belowMark)}`
+      }
       case "ArtifactWritten": {
         const { bytes, name, sha256 } = event.artifact
         const hash = `sha256 ${sha256.slice(0, 16)}…`
@@ -264,9 +279,19 @@ export class RunView {
     this.#screen.line(`  ${text}`)
   }
 
-  /** Ours, wrapped at words where a person reads it. */
-  #sentence(text: string): string {
-    return this.#screen.terminal ? wrapped(inline(text), this.#screen.columns) : inline(text)
+  /** Ours, wrapped at words where a person reads it. `before`: what stands in front of the first line, or of the others. */
+  #sentence(text: string, before = ""): string {
+    const { columns, terminal } = this.#screen
+    if (!terminal) return inline(text)
+    return wrapped(inline(text), columns - before.length).replaceAll("\n", `\n${before}`)
+  }
+
+  /** A name and what is behind it; below it, and whole, where that would not fit. */
+  #field(name: string, value: string, colour = (text: string) => text): void {
+    const { columns, line, paint } = this.#screen
+    const fits = nameColumns + columnsOf(value) <= columns
+    if (fits) line(`${paint.dim(name.padEnd(nameColumns - 1))} ${colour(value)}`)
+    else line(`${name === "" ? "" : `${paint.dim(name)}\n`}${colour(value)}`)
   }
 
   /** The closing lines, after those of the caller: how it stopped, what it took, where everything is. */
@@ -291,32 +316,29 @@ export class RunView {
     const rate = rateOf(this.#generated.tokens, this.#generated.millis)
     const colour = stop._tag === "Completed" ? paint.green : waits ? paint.cyan : paint.red
     const spent = `${duration(millis.total)}: model ${duration(millis.model)}, tools ${duration(millis.tools)}, orchestration ${duration(millis.orchestration)}`
-    if (stop._tag === "Completed") line(`${colour("done")} in ${spent}`)
+    if (stop._tag === "Completed") line(this.#sentence(`done in ${spent}`).replace("done", colour))
     else {
       line(colour(this.#sentence(stopText(stop))))
-      line(`it took ${spent}`)
+      line(this.#sentence(`it took ${spent}`))
     }
-    line(
-      paint.dim(
-        `${count(turns, "turn")}, ${count(toolCalls, "call")}, ${count(usage.outputTokens, "token")} generated${rate === "" ? "" : ` at ${rate}`}; loading took ${duration(this.#loadMillis)}`
-      )
-    )
-    const field = (name: string, value: string) => line(`${paint.dim(name.padEnd(10))} ${value}`)
+    const generated = `${count(usage.outputTokens, "token")} generated${rate === "" ? "" : ` at ${rate}`}`
+    const made = `${count(turns, "turn")}, ${count(toolCalls, "call")}, ${generated}`
+    line(paint.dim(this.#sentence(`${made}; loading took ${duration(this.#loadMillis)}`)))
     for (const { path, sha256 } of artifacts) {
       if (path === undefined) continue
-      field("artifact", inline(shown(path)))
-      field("", paint.dim(`sha256 ${sha256}`))
+      this.#field("artifact", inline(shown(path)))
+      this.#field("", `sha256 ${sha256}`, paint.dim)
     }
-    if (transcript !== undefined) field("transcript", inline(shown(transcript)))
+    if (transcript !== undefined) this.#field("transcript", inline(shown(transcript)))
     if (tracePath === undefined) return
-    field("trace", inline(shown(tracePath)))
-    if (continuing._tag === "Hint") line((waits ? paint.yellow : paint.dim)(continuing.text))
+    this.#field("trace", inline(shown(tracePath)))
+    if (continuing._tag === "Hint") line((waits ? paint.yellow : paint.dim)(this.#sentence(continuing.text)))
     if (continuing._tag === "Settle") line(paint.yellow(this.#sentence(lookFirst)))
     const commands = [
       ...(continuing._tag === "Settle" ? continuing.commands : []),
       ...(continuing._tag === "Command" ? [continuing.command, ...continuing.others] : []),
       `npx writ trace inspect ${quoted(shown(tracePath))}`
     ]
-    for (const [at, command] of commands.entries()) field(at === 0 ? "next" : "", paint.bold(inline(command)))
+    for (const [at, command] of commands.entries()) this.#field(at === 0 ? "next" : "", inline(command), paint.bold)
   }
 }

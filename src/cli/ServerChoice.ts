@@ -17,6 +17,7 @@ import type { EngineError } from "../engine/EngineError.ts"
 import type { Model, ModelIdentity } from "../engine/Model.ts"
 import { isKey, parseAddress } from "../engine/OpenAiAddress.ts"
 import { type UsageError, usage } from "./Ending.ts"
+import { sayCut } from "./EngineSettings.ts"
 
 /** Where a server's key is, unless another variable is named. */
 const keyVariable = "WRIT_API_KEY"
@@ -101,7 +102,8 @@ export const choose = Effect.fnUntraced(function* (
     ...(context === undefined ? {} : { contextTokens: context }),
     ...(apiKey === undefined ? {} : { apiKey })
   })
-  const { build, name } = found.identity
+  const { build, contextTokens, name } = found.identity
+  yield* sayCut(context, contextTokens, `${name} holds no more there`)
   return {
     model: found,
     codec: yield* codecOf(found.identity, codec),

@@ -26,7 +26,7 @@ import { type Engine, execute, type Job, newRunId, type Showing } from "./Execut
 import * as FileToolSource from "./FileToolSource.ts"
 import { checkLedgerPlace } from "./LedgerPlace.ts"
 import * as McpSource from "./McpSource.ts"
-import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
+import { checkCodec, checkModel, chooseToOpen } from "./ModelChoice.ts"
 import { chosenBy, sameFile } from "./ModelNames.ts"
 import { problemAt } from "./Places.ts"
 import { Provisions } from "./Provisions.ts"
@@ -133,7 +133,8 @@ const familyOf = (codec = "qwen2.5"): string => Result.getOrThrow(Families.byId(
 
 /** A model in a file, the one that ships if none is named. */
 export const local = Effect.fnUntraced(function* (settings: Settings, flags: Showing, screen: Screen.Screen) {
-  const { codec, path, tiny, title } = yield* choose(settings, flags.json || flags.quiet ? () => {} : screen.progress)
+  const progress = flags.json || flags.quiet ? () => {} : screen.progress
+  const { codec, path, tiny, title } = yield* chooseToOpen(settings, progress)
   if (tiny) yield* EngineSettings.checkTiny(settings)
   const about: About = {
     engine: { _tag: "File", path },

@@ -36,7 +36,7 @@ import { codeOf, endWith, usage } from "./Ending.ts"
 import * as FileToolSource from "./FileToolSource.ts"
 import * as FixtureFile from "./FixtureFile.ts"
 import * as McpSource from "./McpSource.ts"
-import { checkCodec, checkModel, choose } from "./ModelChoice.ts"
+import { checkCodec, checkModel, chooseToOpen } from "./ModelChoice.ts"
 import { jsonText } from "./Printable.ts"
 import { Provisions } from "./Provisions.ts"
 import { RunView } from "./RunView.ts"
@@ -311,7 +311,7 @@ const runGroup = Effect.fnUntraced(function* (context: Context, group: Group) {
   const chosen =
     group.model === undefined
       ? undefined
-      : yield* choose({ ...settings, model: group.model === "tiny" ? undefined : group.model }, screen.progress)
+      : yield* chooseToOpen({ ...settings, model: group.model === "tiny" ? undefined : group.model }, screen.progress)
   const codec = chosen?.codec ?? Result.getOrThrow(Families.byId(settings.codec ?? "qwen2.5")).id
   const filled = yield* Effect.forEach(ready, (file) => one(context, file, codec), {
     concurrency: context.parallel

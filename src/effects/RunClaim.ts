@@ -70,7 +70,7 @@ export const hold = (directory: string): Effect.Effect<void, RunDirectoryError, 
         if (other !== undefined) return other
         if (left !== undefined) takeAway(path, left)
       }
-      throw new Error("something else is there, or somebody else is at it")
+      throw new Error(`something else is there, or another process is at it (${shown(path)}.taking)`)
     },
     catch: (cause) => new RunDirectoryError({ message: `${shown(path)} cannot be made: ${reasonOf(cause)}` })
   }).pipe(Effect.flatMap((other) => (other === undefined ? Effect.void : Effect.fail(held(directory, other)))))

@@ -56,6 +56,20 @@ describe("a claim", () => {
     assert.deepStrictEqual(readdirSync(directory), [])
   })
 
+  it("is taken away where the one that was ended over it had the number of this process, as in a container", () => {
+    writeFileSync(claim, "4711")
+    writeFileSync(`${claim}.taking`, String(process.pid))
+    takeAway(claim, "4711")
+    assert.deepStrictEqual(readdirSync(directory), [])
+  })
+
+  it("is made through a file that nobody else has, also where one with this process's number is there", () => {
+    writeFileSync(`${claim}.${process.pid}`, "somebody else's")
+    assert.isTrue(makeClaim(claim, "mine"))
+    assert.strictEqual(readFileSync(`${claim}.${process.pid}`, "utf8"), "somebody else's")
+    assert.deepStrictEqual(readdirSync(directory).toSorted(), ["claim", `claim.${process.pid}`])
+  })
+
   it("has one holder at a time, whoever comes with whom and whatever dead ones are left", {
     timeout: 240_000
   }, async () => {

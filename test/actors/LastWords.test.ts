@@ -10,7 +10,10 @@ describe("what a process said last", () => {
       "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
       "FATAL ERROR: Committing semi space failed. Allocation failed - JavaScript heap out of memory",
       "Fatal process out of memory: Worklist::Segment::Create",
-      "terminate called after throwing an instance of 'std::bad_alloc'"
+      "terminate called after throwing an instance of 'std::bad_alloc'",
+      "terminating due to uncaught exception of type std::bad_alloc: std::bad_alloc",
+      "what(): std::bad_array_new_length",
+      "CUDA error: out of memory"
     ]) {
       const { cause, said } = lastWords(`${other}${reason}\n${stack}\n`)
       assert.deepStrictEqual([cause, said], ["out_of_memory", reason])
@@ -23,6 +26,9 @@ describe("what a process said last", () => {
       "CUDA_ERROR_OUT_OF_MEMORY",
       "vk::Device::allocateMemory: ErrorOutOfDeviceMemory",
       "mmap: Cannot allocate memory",
+      "RangeError: Array buffer allocation failed",
+      "Error: spawn ENOMEM",
+      "CUBLAS_STATUS_ALLOC_FAILED",
       "llama_kv_cache: failed to allocate buffer"
     ]) {
       const { cause, said } = lastWords(`${other}${reason}\n`)
@@ -32,11 +38,15 @@ describe("what a process said last", () => {
   })
 
   it("is a crash where memory was short some time before and something else ended it", () => {
-    const { cause, said } = lastWords(
-      `failed to allocate a buffer, on the processor now\n${other}GGML_ASSERT(x != NULL) failed\n`
-    )
-    assert.strictEqual(cause, "crashed")
-    assert.include(said, "GGML_ASSERT(x != NULL) failed")
+    for (const before of [
+      "failed to allocate a buffer, on the processor now",
+      "caught std::bad_alloc, a smaller batch"
+    ]) {
+      const { cause, said } = lastWords(`${before}\n${other}GGML_ASSERT(x != NULL) failed\n`)
+      assert.strictEqual(cause, "crashed")
+      assert.include(said, "GGML_ASSERT(x != NULL) failed")
+    }
+    assert.strictEqual(lastWords("pointer out of memory range\nSegmentation fault\n").cause, "crashed")
   })
 
   it("shows the last reason of several, in one line of at most 600 characters", () => {

@@ -115,6 +115,13 @@ describe.skipIf(!hasTmux)("Ctrl-D instead of an answer", () => {
         terminal.keys("C-d")
         yield* terminal.until(asFound)
         assert.deepStrictEqual([sent(cwd).length, decisions(cwd)], [0, ["deny", "deny"]])
+        assert.lengthOf(
+          terminal
+            .screen()
+            .join("\n")
+            .match(/everything asked from now on, is taken as no/g) ?? [],
+          1
+        )
         // Nothing took their place or went on in their lines.
         assert.lengthOf(
           terminal.screen().filter((line) => line.trimEnd().endsWith(question)),
@@ -156,6 +163,40 @@ describe.skipIf(!hasTmux || !existsSync("/bin/bash"))("the keyboard of a shell's
         yield* terminal.until(/fg\n[\s\S]*done in [\s\S]*trace inspect/)
         yield* say("echo back", /^back/m)
         assert.notInclude(terminal.screen().join("\n"), "ZZZZ")
+      }),
+    timeout
+  )
+})
+
+describe.skipIf(!hasTmux || !existsSync("/bin/bash"))("a question that was open when the shell stopped the run", () => {
+  it.live(
+    "is shown again when the run goes on, and can be answered",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* directory
+        writeFileSync(join(cwd, "script.json"), JSON.stringify({ turns: [letter, "It is over."] }))
+        writeFileSync(
+          join(cwd, "go"),
+          `'${process.execPath}' '${program}' run --tools post_letter --script script.json Write`
+        )
+        const shell = ["/bin/bash", "--norc", "--noprofile", "-i"]
+        const terminal = yield* pane(shell, { cwd, columns: 100, env: { PS1: "shell$ " } })
+        const say = (line: string, until: string | RegExp) => {
+          terminal.type(line)
+          terminal.keys("Enter")
+          return terminal.until(until)
+        }
+        yield* terminal.until("shell$")
+        yield* say("sh go", question)
+        terminal.keys("C-z")
+        yield* terminal.until("Stopped")
+        yield* say("fg", /fg\n[\s\S]*The model wants to call post_letter[\s\S]*Allow this call\?/)
+        yield* say("y", /It is over\.[\s\S]*trace inspect/)
+        assert.deepStrictEqual([sent(cwd).length, decisions(cwd)], [1, ["allow"]])
+        assert.lengthOf(
+          terminal.screen().filter((line) => line.includes(question)),
+          2
+        )
       }),
     timeout
   )

@@ -96,6 +96,33 @@ describe("a run on the screen", () => {
     for (const line of lines) assert.isAtMost([...line].length, 60)
   })
 
+  it("says why a call was refused, below it where the line is too short", () => {
+    const { said, screen } = screenOf(40, true)
+    const view = new RunView(screen)
+    const reason = "the policy of this run does not allow post_letter with these arguments"
+    const errors = [{ path: "", reason }]
+    view.event({ _tag: "CallProposed", callId: "c", tool: "post_letter", arguments: { to: "bob" } })
+    view.event({
+      _tag: "CallRejected",
+      callId: "c",
+      tool: "post_letter",
+      answer: { ok: false, kind: "refused", errors }
+    })
+    view.event({ _tag: "CallRejected", callId: "d", tool: "send", answer: { ok: false, kind: "dry_run", errors } })
+    view.event({ _tag: "Malformed", turn: 0, code: "c", reason: "the arguments are no JSON object\u001b[2J" })
+    assert.deepStrictEqual(said().split("\n"), [
+      '  → post_letter to: "bob"',
+      "  ✗ refused: the policy of this run does",
+      "    not allow post_letter with these",
+      "    arguments",
+      "  – send was not executed: this is a dry",
+      "    run",
+      "  ✗ malformed call: the arguments are no",
+      "    JSON object\\u001b[2J",
+      ""
+    ])
+  })
+
   it("says how much left a context that was full", () => {
     const text = shown({ _tag: "Compacted", exchanges: 2, removed: 5, before: 900, after: 300 })
     assert.include(text, "(the context was full: 2 old exchanges left it)")
@@ -247,6 +274,36 @@ describe("the end of a run", () => {
     assert.deepStrictEqual(narrow.slice(0, 2), ["failed (engine): Not found.", "Check the address."])
   })
 
+  it("is wrapped at words in a narrow window, and its paths and commands stay whole", () => {
+    const { said, screen } = screenOf(40, true)
+    const millis = { total: 10_100, model: 27, tools: 65, orchestration: 10_000 }
+    const usage = { outputTokens: 51 }
+    const tracePath = "/somewhere/else/20261201-041830-d0bdf8/trace.jsonl"
+    const sha256 = "0".repeat(64)
+    const artifacts = [{ path: "a/report.md", sha256 }]
+    const stop: Stop = { _tag: "Completed", text: "x" }
+    const outcome = { stop, millis, turns: 3, toolCalls: 2, artifacts, usage, tracePath }
+    const text = "recorded without content, so it cannot be continued; --trace-content makes runs resumable"
+    new RunView(screen).closing(outcome as unknown as Outcome, undefined, { _tag: "Hint", text })
+    assert.deepStrictEqual(said().split("\n"), [
+      "",
+      "done in 10.1 s: model 27 ms, tools 65",
+      "ms, orchestration 10 s",
+      "3 turns, 2 calls, 51 tokens generated;",
+      "loading took 0 ms",
+      "artifact   a/report.md",
+      `sha256 ${sha256}`,
+      "trace",
+      tracePath,
+      "recorded without content, so it cannot",
+      "be continued; --trace-content makes runs",
+      "resumable",
+      "next",
+      `npx writ trace inspect ${tracePath}`,
+      ""
+    ])
+  })
+
   it("names the flag that makes a context larger", () => {
     const detail = "It holds 512. Shorten the conversation, or open the model with a larger context."
     assert.match(endOf({ _tag: "ContextExhausted", detail })[0]!, /larger context \(--context TOKENS\)\.$/)
@@ -296,5 +353,17 @@ describe("asking for an approval", () => {
       assert.deepStrictEqual([decision, questions.length], ["allow", 3])
       assert.strictEqual((yield* decide(undefined)).decision, "deny")
     })
+  )
+
+  it.effect(
+    "says once that nothing can be answered any more, and that all that is asked from now on is taken as no",
+    () =>
+      Effect.gen(function* () {
+        const { said, screen } = screenOf(40, true)
+        const { decide } = askWith(() => Effect.undefined, { screen, caughtUp: () => Effect.void })
+        const decisions = [yield* decide(request), said(), yield* decide(request), said()]
+        const told = "  (Ctrl-D ended the input: this, and\n  everything asked from now on, is taken\n  as no)\n"
+        assert.deepStrictEqual(decisions, ["deny", told, "deny", told])
+      })
   )
 })

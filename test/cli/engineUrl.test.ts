@@ -125,6 +125,17 @@ describe("a server on the command line", () => {
     })
   )
 
+  it.live("holds what it holds: that a larger context is cut to it is said in one line with both numbers", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const server = yield* Servers.llamaCpp(["It is 5."], { context: 2048 })
+      const args = at(cwd, "--tools", "none", "--engine-url", server.url, "--context", "100000", "--quiet")
+      const { code, err, out } = yield* invoke(["run", "2+3?", ...args])
+      assert.deepStrictEqual([code, out], [0, "It is 5."], err)
+      assert.match(err, /^writ: --context 100000 is cut to 2048: \S.* holds no more there$/)
+    })
+  )
+
   it.live("leaves records that can be believed and played again without it, whichever way it was talked to", () =>
     Effect.gen(function* () {
       const chat = Servers.plain([
