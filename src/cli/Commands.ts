@@ -73,7 +73,7 @@ const run = Command.make(
     )
 ).pipe(
   Command.withDescription(
-    "Run a task with a local model. Every option except the task can also be set in writ.config.json and in WRIT_… variables; flags win, then variables."
+    "Run a task with a local model. Settings can also stand in writ.config.json and in WRIT_… variables; flags win, then variables."
   ),
   Command.withShortDescription("Run a task with a local model"),
   Command.withExamples([

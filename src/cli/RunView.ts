@@ -68,6 +68,9 @@ export class RunView {
   /** A line of wrapped text has its margin. */
   #begun = false
   #loadMillis = 0
+  /** What a person took to answer counts as orchestration, and is none. */
+  #askedMillis = 0
+  #askedAt = 0
   /** Tokens of all turns so far, and what they took. */
   readonly #generated = { tokens: 0, millis: 0 }
   /** Turns that are shown so far. */
@@ -131,9 +134,11 @@ export class RunView {
         this.#written(event)
         break
       case "ApprovalRequested":
+        this.#askedAt = this.#screen.now()
         this.#work.doing("asking", `${inline(event.tool)} waits for an approval`)
         break
       case "ApprovalDecided":
+        if (event.by === "person") this.#askedMillis += this.#screen.now() - this.#askedAt
         this.#work.rest()
         break
       case "Text":
@@ -315,7 +320,9 @@ export class RunView {
     const waits = stop._tag === "NeedsInput" || stop._tag === "AwaitingApproval"
     const rate = rateOf(this.#generated.tokens, this.#generated.millis)
     const colour = stop._tag === "Completed" ? paint.green : waits ? paint.cyan : paint.red
-    const spent = `${duration(millis.total)}: model ${duration(millis.model)}, tools ${duration(millis.tools)}, orchestration ${duration(millis.orchestration)}`
+    const own = Math.max(0, millis.orchestration - this.#askedMillis)
+    const person = this.#askedMillis === 0 ? "" : `, your answers ${duration(this.#askedMillis)}`
+    const spent = `${duration(millis.total)}: model ${duration(millis.model)}, tools ${duration(millis.tools)}, orchestration ${duration(own)}${person}`
     if (stop._tag === "Completed") line(this.#sentence(`done in ${spent}`).replace("done", colour))
     else {
       line(colour(this.#sentence(stopText(stop))))

@@ -10,6 +10,7 @@ import * as Context from "effect/Context"
 import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Effect from "effect/Effect"
 import { cut } from "./Printable.ts"
+import { StopSlot } from "./StopRequests.ts"
 
 export interface Paint {
   readonly bold: (text: string) => string
@@ -61,7 +62,8 @@ const termOf = Effect.orElseSucceed(Config.String("TERM"), () => "")
 
 /** @param color on or off for sure; undefined: on a terminal unless NO_COLOR is set */
 export const make = (color: boolean | undefined): Effect.Effect<Screen> =>
-  Effect.map(Effect.all([TerminalCapabilities, Output, Clock.Clock, termOf]), ([capabilities, out, clock, term]) => {
+  Effect.map(Effect.all([TerminalCapabilities, Output, Clock.Clock, termOf, StopSlot]), (given) => {
+    const [capabilities, out, clock, term, slot] = given
     const { canAnimate, canColor } = capabilities
     const paint = paintWith(color ?? canColor)
     const width = () => (out.isTTY ? out.columns || 80 : 1000)
@@ -71,9 +73,12 @@ export const make = (color: boolean | undefined): Effect.Effect<Screen> =>
     let held = false
     let last = now()
     const clear = () => {
-      if (progress) out.write("\r\u001b[2K")
+      if (!progress) return false
+      out.write("\r\u001b[2K")
       progress = false
+      return true
     }
+    slot.clear = clear
     const write = (text: string) => {
       if (text === "") return
       clear()

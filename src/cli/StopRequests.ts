@@ -12,6 +12,8 @@ export interface StopSlot {
   handler: ((signal: string) => void) | undefined
   /** Requests so far; the second one ends the process. Whoever goes on after the first sets it back to 0. */
   asked?: number
+  /** Takes the line of progress away; false where none is shown. */
+  clear?: () => boolean
   /** Why standard output could not be written, other than that its reader went away. */
   lost?: Error
 }
@@ -41,8 +43,12 @@ export const onStop = Effect.fnUntraced(function* (
 export const listen = (slot: StopSlot, interrupt: () => void): (() => void) => {
   const ask = (signal: string): void => {
     slot.asked = (slot.asked ?? 0) + 1
+    // Half a line of an answer stays; one of progress would look as if it went on.
+    const fresh = slot.clear?.() === true
     if (slot.asked > 1) process.exit(130)
-    if (signal === "SIGINT" && process.stderr.isTTY) process.stderr.write("\nstopping; once more to quit at once\n")
+    if (signal === "SIGINT" && process.stderr.isTTY) {
+      process.stderr.write(`${fresh ? "" : "\n"}stopping; once more to quit at once\n`)
+    }
     if (slot.handler === undefined) interrupt()
     else slot.handler(signal)
   }

@@ -274,6 +274,24 @@ describe("the end of a run", () => {
     assert.deepStrictEqual(narrow.slice(0, 2), ["failed (engine): Not found.", "Check the address."])
   })
 
+  it("says apart from the rest what a person took to answer", () => {
+    const { pass, said, screen } = screenOf(200)
+    const view = new RunView(screen)
+    for (const [by, millis] of [
+      ["person", 200],
+      ["nobody", 10]
+    ] as const) {
+      view.event({ _tag: "ApprovalRequested", callId: "a", tool: "send" })
+      pass(millis)
+      view.event({ _tag: "ApprovalDecided", callId: "a", tool: "send", decision: "deny", by })
+    }
+    const millis = { total: 234, model: 1, tools: 2, orchestration: 231 }
+    const stop: Stop = { _tag: "Completed", text: "x" }
+    const outcome = { stop, millis, turns: 1, toolCalls: 0, artifacts: [], usage: { outputTokens: 4 } }
+    view.closing(outcome as unknown as Outcome, undefined, { _tag: "Nothing" })
+    assert.include(said(), "done in 234 ms: model 1 ms, tools 2 ms, orchestration 31 ms, your answers 200 ms\n")
+  })
+
   it("is wrapped at words in a narrow window, and its paths and commands stay whole", () => {
     const { said, screen } = screenOf(40, true)
     const millis = { total: 10_100, model: 27, tools: 65, orchestration: 10_000 }

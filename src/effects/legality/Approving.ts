@@ -28,7 +28,7 @@ export const ask = Effect.fnUntraced(function* (
   tool: RegisteredTool,
   args: ValidatedArguments,
   step: string
-): Effect.fn.Return<Pick<Decided, "decision" | "reason">, TraceError> {
+): Effect.fn.Return<Decided, TraceError> {
   const { contract } = tool
   const digest = hash("sha256", canonical([tool.name, args.raw]))
   const about = { call: record.callId, tool: tool.name, digest: run.trace.digest(digest, args.raw) }
@@ -65,7 +65,7 @@ export const ask = Effect.fnUntraced(function* (
   const data = { ...about, decision, by }
   yield* run.trace.append({ type: "approval_decided", step, phase: "approve", data })
   run.emit({ _tag: "ApprovalDecided", callId: record.callId, tool: tool.name, decision, by })
-  return { decision, ...(reason === undefined ? {} : { reason }) }
+  return { by, decision, ...(reason === undefined ? {} : { reason }) }
 })
 
 /** Does an approval that was given still hold? */

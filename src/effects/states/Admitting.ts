@@ -13,6 +13,7 @@ import { notWorthIt } from "../legality/Choice.ts"
 import { type Legality, legalityOf, unchecked } from "../legality/Legality.ts"
 import { type Refusal, refusal, reject } from "../legality/Refusal.ts"
 import { refusalBefore, rememberRefusal, resemblance } from "../Memory.ts"
+import type { Decided } from "../Policy.ts"
 import { gatesOf } from "../Profile.ts"
 import { type CallRecord, type RunContext, repairStop, toolLabel } from "../RunContext.ts"
 import { acting, committing, type State, type Stop } from "../State.ts"
@@ -49,10 +50,13 @@ const legalityEvent = (run: RunContext, record: CallRecord, step: string, found:
   }
 }
 
-const turnedDown = (reason: string | undefined): Refusal =>
-  reason === undefined
-    ? refusal("refused", "approval", "the policy of this run does not allow this call; nothing was executed")
-    : refusal("refused", "approval", `this call was turned down, nothing was executed: ${reason}`)
+const turnedDown = ({ by, reason }: Decided): Refusal => {
+  if (reason !== undefined) {
+    return refusal("refused", "approval", `this call was turned down, nothing was executed: ${reason}`)
+  }
+  const who = by === "person" ? "the person who was asked" : "the policy of this run"
+  return refusal("refused", "approval", `${who} does not allow this call; nothing was executed`)
+}
 
 const onlyFirst = refusal(
   "not_executed",
@@ -107,11 +111,12 @@ const decide = Effect.fnUntraced(function* (
     return "refused"
   }
   if (!mustAsk(run, record, tool)) return "admitted"
-  const { decision, reason } = yield* ask(run, record, tool, args, step)
+  const decided = yield* ask(run, record, tool, args, step)
+  const { decision } = decided
   if (decision === "suspend") return "suspended"
   if (decision === "allow") return "admitted"
   rememberRefusal(run.memory, tool.name, touches, record.legalitySeq ?? 0)
-  yield* reject(run, step, record, turnedDown(reason))
+  yield* reject(run, step, record, turnedDown(decided))
   return "refused"
 })
 
