@@ -13,6 +13,7 @@ import {
   type Decided,
   type Decision,
   denyAll,
+  person,
   suspendAll
 } from "../effects/Policy.ts"
 import type { ApproveMode } from "../effects/SettingFields.ts"
@@ -73,7 +74,7 @@ export const askWith = (ask: Ask, { caughtUp, screen }: Asking): Approver => {
       caughtUp(request.callId),
       Effect.suspend(() => again(question(request, screen)))
     )
-  return { name: "person", decide: (request) => turn.withPermit(decide(request)) }
+  return { name: person, decide: (request) => turn.withPermit(decide(request)) }
 }
 
 /** Lines from the terminal. What was typed before a question is no answer to it. */

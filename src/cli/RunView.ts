@@ -6,6 +6,7 @@
 import type * as Effect from "effect/Effect"
 import type { AgentEvent } from "../effects/AgentEvent.ts"
 import type { Outcome } from "../effects/Outcome.ts"
+import { person } from "../effects/Policy.ts"
 import { shown } from "../effects/RunDirectory.ts"
 import { columnsOf } from "./Columns.ts"
 import { type Continuing, quoted } from "./Continuing.ts"
@@ -138,7 +139,7 @@ export class RunView {
         this.#work.doing("asking", `${inline(event.tool)} waits for an approval`)
         break
       case "ApprovalDecided":
-        if (event.by === "person") this.#askedMillis += this.#screen.now() - this.#askedAt
+        if (event.by === person) this.#askedMillis += this.#screen.now() - this.#askedAt
         this.#work.rest()
         break
       case "Text":
@@ -321,8 +322,8 @@ export class RunView {
     const rate = rateOf(this.#generated.tokens, this.#generated.millis)
     const colour = stop._tag === "Completed" ? paint.green : waits ? paint.cyan : paint.red
     const own = Math.max(0, millis.orchestration - this.#askedMillis)
-    const person = this.#askedMillis === 0 ? "" : `, your answers ${duration(this.#askedMillis)}`
-    const spent = `${duration(millis.total)}: model ${duration(millis.model)}, tools ${duration(millis.tools)}, orchestration ${duration(own)}${person}`
+    const answers = this.#askedMillis === 0 ? "" : `, your answers ${duration(this.#askedMillis)}`
+    const spent = `${duration(millis.total)}: model ${duration(millis.model)}, tools ${duration(millis.tools)}, orchestration ${duration(own)}${answers}`
     if (stop._tag === "Completed") line(this.#sentence(`done in ${spent}`).replace("done", colour))
     else {
       line(colour(this.#sentence(stopText(stop))))

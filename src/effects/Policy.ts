@@ -46,6 +46,8 @@ export interface Approver {
 export const decidedBy = (approver: Approver, answer: Decision | Decided): Decided =>
   typeof answer === "string" ? { decision: answer, by: approver.name } : answer
 
+/** The name of whoever asks a person and waits for the answer. */
+export const person = "person"
 /** Says no. What there is when nobody can be asked. */
 export const denyAll: Approver = { name: "nobody", decide: () => Effect.succeed("deny") }
 /** Says yes to everything: `--approve all`. */

@@ -26,6 +26,19 @@ const running = Effect.fnUntraced(function* (settings: { readonly turns?: Readon
   return { cwd, terminal }
 })
 
+/** A shell that somebody uses, with its own jobs. */
+const shellIn = Effect.fnUntraced(function* (cwd: string) {
+  const shell = ["/bin/bash", "--norc", "--noprofile", "-i"]
+  const terminal = yield* pane(shell, { cwd, columns: 100, env: { PS1: "shell$ " } })
+  yield* terminal.until("shell$")
+  const say = (line: string, until: string | RegExp) => {
+    terminal.type(line)
+    terminal.keys("Enter")
+    return terminal.until(until)
+  }
+  return { say, terminal }
+})
+
 const asFound = /code \d+\n(?:(?:isig|icanon|echo) ){3}over/
 
 const decisions = (cwd: string) =>
@@ -141,14 +154,7 @@ describe.skipIf(!hasTmux || !existsSync("/bin/bash"))("the keyboard of a shell's
         const slowly = [{ text: "one two three four five six".match(/\S+\s*/g), millisPerToken: 1_000 }]
         writeFileSync(join(cwd, "script.json"), JSON.stringify({ turns: slowly }))
         writeFileSync(join(cwd, "go"), `'${process.execPath}' '${program}' run --tools none --script script.json "$1"`)
-        const shell = ["/bin/bash", "--norc", "--noprofile", "-i"]
-        const terminal = yield* pane(shell, { cwd, columns: 100, env: { PS1: "shell$ " } })
-        const say = (line: string, until: string | RegExp) => {
-          terminal.type(line)
-          terminal.keys("Enter")
-          return terminal.until(until)
-        }
-        yield* terminal.until("shell$")
+        const { say, terminal } = yield* shellIn(cwd)
         yield* say("sh go behind > log 2>&1 & sh go seen &", "task       seen")
         yield* say("echo at $((40 + 2))", "at 42")
         yield* terminal.until(/done in [\s\S]*trace inspect/)
@@ -179,14 +185,7 @@ describe.skipIf(!hasTmux || !existsSync("/bin/bash"))("a question that was open 
           join(cwd, "go"),
           `'${process.execPath}' '${program}' run --tools post_letter --script script.json Write`
         )
-        const shell = ["/bin/bash", "--norc", "--noprofile", "-i"]
-        const terminal = yield* pane(shell, { cwd, columns: 100, env: { PS1: "shell$ " } })
-        const say = (line: string, until: string | RegExp) => {
-          terminal.type(line)
-          terminal.keys("Enter")
-          return terminal.until(until)
-        }
-        yield* terminal.until("shell$")
+        const { say, terminal } = yield* shellIn(cwd)
         yield* say("sh go", question)
         terminal.keys("C-z")
         yield* terminal.until("Stopped")

@@ -13,7 +13,7 @@ import { notWorthIt } from "../legality/Choice.ts"
 import { type Legality, legalityOf, unchecked } from "../legality/Legality.ts"
 import { type Refusal, refusal, reject } from "../legality/Refusal.ts"
 import { refusalBefore, rememberRefusal, resemblance } from "../Memory.ts"
-import type { Decided } from "../Policy.ts"
+import { type Decided, person } from "../Policy.ts"
 import { gatesOf } from "../Profile.ts"
 import { type CallRecord, type RunContext, repairStop, toolLabel } from "../RunContext.ts"
 import { acting, committing, type State, type Stop } from "../State.ts"
@@ -54,7 +54,7 @@ const turnedDown = ({ by, reason }: Decided): Refusal => {
   if (reason !== undefined) {
     return refusal("refused", "approval", `this call was turned down, nothing was executed: ${reason}`)
   }
-  const who = by === "person" ? "the person who was asked" : "the policy of this run"
+  const who = by === person ? "the person who was asked" : "the policy of this run"
   return refusal("refused", "approval", `${who} does not allow this call; nothing was executed`)
 }
 
