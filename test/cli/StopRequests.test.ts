@@ -13,7 +13,9 @@ describe.skipIf(!hasTmux)("Ctrl-C while a run shows where it stands", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* directory
-        const turns = [{ text: ["<tool_call>", "\n", ..."a call that does not end".split("")], millisPerToken: 300 }]
+        const turns = [
+          { text: ["<tool_call>", "\n", ..."a call that does not end ".repeat(20).split("")], millisPerToken: 300 }
+        ]
         writeFileSync(join(cwd, "script.json"), JSON.stringify({ turns }))
         const terminal = yield* pane(
           [process.execPath, program, "run", "--tools", "calculate", "--script", "script.json", "Write"],
