@@ -39,8 +39,9 @@ export class StopTexts {
   /** What may be shown now. */
   readonly push = (text: string): string => {
     this.#text += text
-    const end = endOf(this.#text, this.#stops)
-    return this.#show(end ?? this.#text.length - held(this.#text, this.#stops))
+    const length = this.#text.length
+    // Where one stop stands already, another that is longer may have begun before it.
+    return this.#show(Math.min(endOf(this.#text, this.#stops) ?? length, length - held(this.#text, this.#stops)))
   }
 
   /** The rest, now that no more text comes. */

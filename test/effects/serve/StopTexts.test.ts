@@ -29,6 +29,12 @@ describe("texts at which an answer ends", () => {
     assert.deepStrictEqual(shownOf(["It is E", "ND"], ["END"]), ["It is ", "", ""])
   })
 
+  it("are waited for where a longer one may have begun before one that stands there", () => {
+    assert.deepStrictEqual(shownOf(["ba", "b"], ["a", "bab"]), ["", "", ""])
+    assert.deepStrictEqual(shownOf(["ba", "c"], ["a", "bab"]), ["", "b", ""])
+    assert.deepStrictEqual(shownOf(["ba"], ["a", "bab"]), ["", "b"])
+  })
+
   it("leave no half of a character behind", () => {
     const [high, low] = ["😀".slice(0, 1), "😀".slice(1)]
     assert.deepStrictEqual(shownOf([`a${high}`, low], []), ["a", "😀", ""])
