@@ -21,11 +21,12 @@ const held = (text: string, stops: ReadonlyArray<string>): number => {
   return most
 }
 
-/** Shows a growing text up to its first stop, and never half a character. */
+/** Shows a growing text up to its first stop, and never half a character. Looks again only at what is not shown yet. */
 export class StopTexts {
   readonly #stops: ReadonlyArray<string>
-  #text = ""
-  #shown = 0
+  #rest = ""
+  #shown = ""
+  #stopped = false
 
   constructor(stops: ReadonlyArray<string>) {
     this.#stops = stops
@@ -33,25 +34,29 @@ export class StopTexts {
 
   /** What was shown so far. */
   get shown(): string {
-    return this.#text.slice(0, this.#shown)
+    return this.#shown
   }
 
   /** What may be shown now. */
   readonly push = (text: string): string => {
-    this.#text += text
-    const length = this.#text.length
+    if (this.#stopped) return ""
+    this.#rest += text
+    const sure = this.#rest.length - held(this.#rest, this.#stops)
+    const end = endOf(this.#rest, this.#stops)
     // Where one stop stands already, another that is longer may have begun before it.
-    return this.#show(Math.min(endOf(this.#text, this.#stops) ?? length, length - held(this.#text, this.#stops)))
+    this.#stopped = end !== undefined && end <= sure
+    return this.#show(Math.min(end ?? sure, sure))
   }
 
   /** The rest, now that no more text comes. */
-  readonly end = (): string => this.#show(endOf(this.#text, this.#stops) ?? this.#text.length)
+  readonly end = (): string => (this.#stopped ? "" : this.#show(endOf(this.#rest, this.#stops) ?? this.#rest.length))
 
   #show(to: number): string {
-    const last = this.#text.charCodeAt(to - 1)
-    const whole = last >= 0xd800 && last <= 0xdbff && to === this.#text.length ? to - 1 : to
-    const from = this.#shown
-    this.#shown = Math.max(from, whole)
-    return this.#text.slice(from, this.#shown)
+    const last = this.#rest.charCodeAt(to - 1)
+    const whole = last >= 0xd800 && last <= 0xdbff && to === this.#rest.length ? to - 1 : to
+    const shown = this.#rest.slice(0, whole)
+    this.#rest = this.#rest.slice(whole)
+    this.#shown += shown
+    return shown
   }
 }

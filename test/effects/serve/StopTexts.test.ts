@@ -35,6 +35,12 @@ describe("texts at which an answer ends", () => {
     assert.deepStrictEqual(shownOf(["ba"], ["a", "bab"]), ["", "b"])
   })
 
+  it("leave what was shown to be asked for, and nothing more is shown behind one", () => {
+    const texts = new StopTexts(["END"])
+    assert.deepStrictEqual(["It is", " 42.EN", "D and", " more"].map(texts.push), ["It is", " 42.", "", ""])
+    assert.deepStrictEqual([texts.end(), texts.shown], ["", "It is 42."])
+  })
+
   it("leave no half of a character behind", () => {
     const [high, low] = ["😀".slice(0, 1), "😀".slice(1)]
     assert.deepStrictEqual(shownOf([`a${high}`, low], []), ["a", "😀", ""])
