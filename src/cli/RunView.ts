@@ -88,12 +88,12 @@ export class RunView {
     const { columns, line, paint } = this.#screen
     const field = (name: string, value: string) =>
       line(`${paint.dim(name.padEnd(nameColumns - 1))} ${cut(value, columns - nameColumns)}`)
-    if (header.notice !== undefined) line(paint.yellow(header.notice))
+    if (header.notice !== undefined) line(paint.yellow(this.#sentence(header.notice)))
     field("model", `${header.model}, codec ${header.codec}`)
     field("tools", header.tools.length === 0 ? "none" : header.tools.join(", "))
     field("task", header.task)
     field("run", header.directory)
-    if (header.resumed !== undefined) line(paint.cyan(header.resumed))
+    if (header.resumed !== undefined) line(paint.cyan(this.#sentence(header.resumed)))
   }
 
   /** @param share of the weights that is there, from 0 to 1. The library comes first and says nothing: `starting`. */
@@ -196,9 +196,10 @@ export class RunView {
         return `${paint.dim("–")} ${this.#sentence(`${event.tool} ${what}`, belowMark)}`
       }
       case "ArtifactWritten": {
-        const { bytes, name, sha256 } = event.artifact
-        const hash = `sha256 ${sha256.slice(0, 16)}…`
-        return `${paint.green("+")} artifact ${paint.bold(inline(name))}, ${size(bytes)}, ${hash}`
+        const { bytes, sha256 } = event.artifact
+        const name = inline(event.artifact.name)
+        const said = this.#sentence(`artifact ${name}, ${size(bytes)}, sha256 ${sha256.slice(0, 16)}…`, belowMark)
+        return `${paint.green("+")} ${said.replace(` ${name}`, paint.bold)}`
       }
     }
   }

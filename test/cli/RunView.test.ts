@@ -123,6 +123,30 @@ describe("a run on the screen", () => {
     ])
   })
 
+  it("is wrapped at words in a narrow window, from what is said before it to what it wrote", () => {
+    const { said, screen } = screenOf(40, true)
+    const view = new RunView(screen)
+    const notice = "The tiny demo model: it knows a few tasks only. Name a real one with --model."
+    const resumed = "continuing 20261201-041830-d0bdf8 from turn 3; 2 calls known"
+    view.header({ model: "m", codec: "c", tools: [], task: "t", directory: "d", notice, resumed })
+    const artifact = { name: "a", bytes: 80, sha256: "a9bed48d96a57ed47cf6" }
+    view.event({ _tag: "ArtifactWritten", callId: "c", artifact } as unknown as AgentEvent)
+    assert.deepStrictEqual(said().split("\n"), [
+      "The tiny demo model: it knows a few",
+      "tasks only. Name a real one with",
+      "--model.",
+      "model      m, codec c",
+      "tools      none",
+      "task       t",
+      "run        d",
+      "continuing 20261201-041830-d0bdf8 from",
+      "turn 3; 2 calls known",
+      "  + artifact a, 80 bytes, sha256",
+      "    a9bed48d96a57ed4…",
+      ""
+    ])
+  })
+
   it("says how much left a context that was full", () => {
     const text = shown({ _tag: "Compacted", exchanges: 2, removed: 5, before: 900, after: 300 })
     assert.include(text, "(the context was full: 2 old exchanges left it)")
